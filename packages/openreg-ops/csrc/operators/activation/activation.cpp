@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Activation functions and their derivatives. Those that are functions in general stand in operators/unary/unary.cpp:
-// sigmoid and tanh.
+// Activation functions and their derivatives, except sigmoid and tanh, which are in operators/unary/unary.cpp.
 #include <ATen/native/Activation.h>
 #include <ATen/ops/hardtanh_native.h>
 #include <ATen/ops/relu_native.h>
@@ -13,19 +12,22 @@ namespace openreg::ops {
 
 namespace {
 
-// GELU has two forms by name; the kernels find out that another name is wrong, too late for the calling line.
+// Throws c10::Error unless the last argument names a variant of GELU. The kernels check the name, too, but run too late
+// to throw on the calling line.
 constexpr auto check_gelu = [](auto... arguments) {
   at::native::get_gelutype_enum(std::get<sizeof...(arguments) - 1>(std::tie(arguments...)));
 };
 
-// oneDNN's kernel writes one element after the other, as they lie in the operand.
+// Copies the result into an output that is not laid out like the operand, because oneDNN's kernel writes elements in
+// the operand's order.
 at::Tensor& gelu_kernel(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
   const bool lies_alike =
       out.strides() == self.strides() || out.strides() == c10::IntArrayRef(dense_strides_like(self));
   return lies_alike ? cpu::gelu_outf(self, approximate, out) : out.copy_(cpu::gelu(self, approximate));
 }
 
-// The same backward, which takes operands of one shape and dtype; PyTorch's iterator, of any that fit each other.
+// Brings operands to the shape and dtype of the output first, because oneDNN's kernel requires that. PyTorch's
+// TensorIterator would broadcast and convert them.
 at::Tensor& gelu_backward_kernel(const at::Tensor& grad, const at::Tensor& self, std::string_view approximate,
                                  at::Tensor& out) {
   const auto fitted = [&](const at::Tensor& operand) {
@@ -36,7 +38,7 @@ at::Tensor& gelu_backward_kernel(const at::Tensor& grad, const at::Tensor& self,
   return cpu::gelu_backward_outf(fitted(grad), fitted(self), approximate, out);
 }
 
-// Half of the operand along `dim`.
+// Returns the specification of an output with half of the operand's size along `dim`.
 OutputSpec meta_glu(const at::Tensor& self, int64_t dim) {
   require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "glu", self.scalar_type());
   TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
@@ -72,13 +74,13 @@ OutputSpec meta_glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& gra
   return output_of_shape(x);
 }
 
-// By PyTorch's iterator.
+// The output may be the operand itself, because PyTorch's TensorIterator computes it.
 OutputSpec meta_hardswish(const at::Tensor& self) {
   return output_like(self).allowing({.elementwise = true});
 }
 
-// Derivatives by PyTorch's iterator, for real floating point. The result has the dtype that the operands have together,
-// or that of the input.
+// Returns the specification of a derivative that PyTorch's TensorIterator computes for real floating-point numbers,
+// with the operands' common shape and dtype. Throws NotImplementedError, with the name `kernel`, for other dtypes.
 OutputSpec meta_hard_backward(const at::Tensor& grad, const at::Tensor& self, const char* kernel) {
   OutputSpec spec = output_of_operands(grad, self);
   require_dtype((dtype_bit(spec.dtype) & kFloating) != 0, kernel, spec.dtype);
@@ -137,7 +139,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   unstructured<meta_hardswish, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
   unstructured<unchecked, op::hardswish_>(library, cpu::hardswish_, checked(kFloats));
   unstructured<meta_hardswish_backward, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
-  // hardtanh() clamps, by operators that the device has.
+  // PyTorch's functions compose hardtanh of clamp, which this device has.
   function<op::hardtanh>(library, at::native::hardtanh);
   function<op::hardtanh_>(library, at::native::hardtanh_);
   function<op::hardtanh_out>(library, at::native::hardtanh_out);
@@ -153,7 +155,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   unstructured<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
   unstructured<meta_prelu_backward, op::_prelu_kernel_backward>(
       library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
-  // A clamp in all but name, and that is structured.
+  // PyTorch's function calls clamp_min, which is structured.
   function<op::relu>(library, at::native::relu);
   unstructured<check_relu, op::relu_>(library, cpu::relu_, kChecked);
   structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,

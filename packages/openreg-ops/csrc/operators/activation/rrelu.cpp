@@ -13,7 +13,8 @@ namespace {
 
 constexpr Operator kRrelu{"aten::rrelu_with_noise"};
 
-// Writes the slopes that were drawn into `noise`, 1 where the operand is positive: the backward pass needs them.
+// In training, also writes the drawn slopes into `noise`, and 1 for positive elements, because the backward pass needs
+// them.
 at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
                       bool training, MaybeGenerator generator, at::Tensor& out) {
   TORCH_CHECK(self.sym_sizes() == noise.sym_sizes(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scaled dot-product attention, one launch forward and one backward. PyTorch asks a function which of its forms to take
-// (the stub, not the operator `_fused_sdp_choice`, which is for users), and has operators for a device's own form.
+// Scaled dot-product attention, with one launch forward and one backward. scaled_dot_product_attention() selects its
+// implementation by _fused_sdp_choice_stub; the operator `_fused_sdp_choice` is for users. PyTorch reserves the
+// operators with "overrideable" in their names for a device's own implementation.
 #include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
@@ -19,24 +20,26 @@ namespace {
 constexpr Operator kAttention{op::_scaled_dot_product_fused_attention_overrideable::name, kChecked};
 constexpr Operator kAttentionBackward{op::_scaled_dot_product_fused_attention_overrideable_backward::name};
 
-// Our form is a flash kernel too: it also serves who asks for one of PyTorch's, as code written for GPUs does.
+// Returns true if a fused implementation is enabled. Ours is a flash kernel, too, so it also serves callers that enable
+// one of PyTorch's, as code written for GPUs does.
 bool fused_is_enabled() {
   const at::Context& context = at::globalContext();
   return context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
 }
 
-// Nested tensors, vmap and forward-mode differentiation have rules for the operators of the math path alone.
+// Returns false for nested tensors, vmap and forward-mode differentiation, because their rules cover only the operators
+// of the math implementation.
 bool is_plain(const at::Tensor& tensor) {
   return !tensor.is_nested() && !tensor.key_set().has(c10::DispatchKey::FuncTorchBatched) &&
          !tensor._fw_grad(/*level=*/0).defined();
 }
 
-// Sizes may be symbols here, while torch.compile traces.
+// Returns true if the fused kernel supports the operands. Their sizes may be symbolic while torch.compile traces.
 bool fits_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                 bool is_causal, bool enable_gqa) {
   const int64_t dims = query.dim();
-  const bool is_served = (dtype_bit(query.scalar_type()) & kFloating) != 0;
-  if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims || !is_served) {
+  const bool is_supported = (dtype_bit(query.scalar_type()) & kFloating) != 0;
+  if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims || !is_supported) {
     return false;
   }
   if (!is_plain(query) || !is_plain(key) || !is_plain(value) || (is_given(mask) && (is_causal || !is_plain(*mask)))) {
@@ -65,7 +68,8 @@ int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const a
   return static_cast<int64_t>(at::SDPBackend::math);
 }
 
-// The mistakes that a direct call can make; scaled_dot_product_attention() never gets here with them.
+// Throws c10::Error if the kernels do not support the operands. This happens only in a direct call, because
+// scaled_dot_product_attention() calls fused_sdp_choice() first.
 void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                     double dropout_p) {
   TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kAttention.name,
@@ -85,7 +89,8 @@ void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Te
   }
 }
 
-// The dimensions lie in memory as the query's do.
+// Returns a new output of the query's shape, except that its last size is `width`. Its dimensions have the query's
+// order in memory.
 at::Tensor make_output_of_width(const at::Tensor& query, int64_t width) {
   if (query.size(-1) == width) {
     return at::empty_like(query);

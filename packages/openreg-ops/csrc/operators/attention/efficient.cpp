@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's memory-efficient attention, which has kernels for GPUs alone: attention on nested tensors of layout
-// torch.jagged comes to it (src/openreg_ops/_nested.py), with sequences of any length one behind the other. One launch
-// forward and one backward, whatever the number of sequences.
+// The operators of memory-efficient attention, for which PyTorch has only GPU kernels. Attention on nested tensors of
+// layout torch.jagged calls them (src/openreg_ops/_nested.py), with sequences of any length, one after another. Forward
+// and backward are one launch each, for any number of sequences.
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
 #include <ATen/ops/empty.h>
@@ -20,8 +20,8 @@ namespace {
 constexpr Operator kEfficient{op::_efficient_attention_forward::name};
 constexpr Operator kEfficientBackward{op::_efficient_attention_backward::name};
 
-// What both directions take. Shapes are (batch, length, heads, width); with starts, the batch is 1 and its length that
-// of all sequences together.
+// The operands of forward and backward. Shapes are (batch, length, heads, width). With `starts`, the batch size is 1,
+// and the length is that of all sequences together.
 struct EfficientOperands {
   const at::Tensor& query;
   const at::Tensor& key;
@@ -35,7 +35,8 @@ struct EfficientOperands {
   int64_t sequences() const { return is_ragged() ? starts->numel() - 1 : query.size(0); }
   int64_t heads() const { return query.size(2); }
 
-  // (sequences, heads, rows): PyTorch's kernels round the rows up to a multiple of 32.
+  // Returns (sequences, heads, rows). Rows are rounded up to a multiple of 32, as in PyTorch's kernels, or are 0 unless
+  // `is_wanted`.
   std::vector<int64_t> sizes_of_logsumexp(bool is_wanted) const {
     return {sequences(), heads(), is_wanted ? (options.longest + 31) / 32 * 32 : 0};
   }
@@ -91,7 +92,7 @@ void check_efficient(const Operator& op, const EfficientOperands& x) {
   }
 }
 
-void refuse_windows(const Operator& op, MaybeTensor key_lengths, std::optional<int64_t> window_size) {
+void check_no_window(const Operator& op, MaybeTensor key_lengths, std::optional<int64_t> window_size) {
   TORCH_CHECK_NOT_IMPLEMENTED(!is_given(key_lengths) && !window_size.has_value(), op.name,
                               ": the openreg device has neither seqlen_k nor window_size; give a bias instead");
 }
@@ -103,7 +104,7 @@ at::Tensor unbatched(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.squeeze(0) : tensor;
 }
 
-// A bias, or the mask that stands in its place.
+// Returns a mask if `options.visible` requires one (mask_of()), or else the bias.
 std::optional<at::Tensor> mask_for(MaybeTensor bias, const kernels::VarlenOptions& options, const at::Tensor& query,
                                    const at::Tensor& key) {
   std::optional<at::Tensor> mask = kernels::mask_of(options.visible, query.size(1), key.size(1));
@@ -140,7 +141,7 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
                                      std::optional<double> scale, MaybeTensor key_lengths,
                                      std::optional<int64_t> window_size) {
   const OperandDeviceGuard device(kEfficient, query, key, value, bias, starts, key_starts);
-  refuse_windows(kEfficient, key_lengths, window_size);
+  check_no_window(kEfficient, key_lengths, window_size);
   const int64_t none = is_given(starts) ? -1 : 0;
   EfficientOperands x{
       query,
@@ -195,7 +196,8 @@ void efficient_backward_kernel(const at::Tensor& grad, const at::Tensor& query, 
                               of_key, of_value, grad_bias);
 }
 
-// Gradients that share a storage, as those of query, key and value that are parts of one tensor.
+// Returns new gradients. With `share_storage` they are parts of one tensor, for a query, key and value that are parts
+// of one tensor.
 std::array<at::Tensor, 3> make_gradients(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                          bool share_storage) {
   if (!share_storage) {
@@ -221,7 +223,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   }
   const OperandDeviceGuard device(kEfficientBackward, grad, query, key, value, bias, output, starts, key_starts,
                                   logsumexp, seed, offset);
-  refuse_windows(kEfficientBackward, std::nullopt, window_size);
+  check_no_window(kEfficientBackward, std::nullopt, window_size);
   EfficientOperands x{query,
                       key,
                       value,

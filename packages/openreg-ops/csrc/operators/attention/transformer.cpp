@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What torch.nn.TransformerEncoderLayer and torch.nn.MultiheadAttention run in evaluation: a whole layer is one launch.
-// They have no backward, but for the softmax with a mask.
+// The operators that torch.nn.TransformerEncoderLayer and torch.nn.MultiheadAttention call in evaluation mode, with one
+// launch for a whole layer. Only the masked softmax has a backward operator.
 #include <ATen/WrapDimUtils.h>
 
 #include <string>
@@ -12,7 +12,8 @@ namespace openreg::ops {
 
 namespace {
 
-// The types of mask: (length, length), (batch, length), or the full (batch, heads, length, length).
+// Values of `mask_type`. A source mask is (length, length), and a padding mask is (batch, length). Masks of another
+// type have the full shape (batch, heads, length, length).
 constexpr int64_t kSourceMask = 0;
 constexpr int64_t kPaddingMask = 1;
 
@@ -57,8 +58,8 @@ std::array<OutputSpec, 2> meta_multi_head_attention(const at::Tensor& query, con
   return {output_of_shape(query), weights};
 }
 
-// Whether a mask of two dimensions is a source mask (length, length) or a padding mask (batch, length) for an input
-// (batch, heads, length, length).
+// Returns true if a two-dimensional mask has the shape that its type requires for an input (batch, heads, length,
+// length).
 bool fits_by_type(const at::Tensor& self, const at::Tensor& mask, std::optional<int64_t> type) {
   const bool columns = self.size(2) == mask.size(1);
   return (type == kSourceMask && self.size(2) == mask.size(0) && columns) ||
@@ -69,7 +70,8 @@ OutputSpec meta_masked_softmax(const at::Tensor& self, const at::Tensor& mask, s
                                std::optional<int64_t> mask_type) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be a boolean tensor");
   at::maybe_wrap_dim(dim.value_or(-1), self.dim());
-  // Other masks than of two dimensions for an input of four have the input's own shape, whatever the type.
+  // The type matters only for a two-dimensional mask and a four-dimensional input. All other masks have the input's
+  // shape.
   const bool by_type = self.dim() == 4 && mask.dim() == 2;
   TORCH_CHECK(by_type ? fits_by_type(self, mask, mask_type) : mask.sizes() == self.sizes(), op::_masked_softmax::name,
               ": a mask of shape ", mask.sizes(), by_type ? " and type " : "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arithmetic of two operands and more, element by element.
+// Elementwise arithmetic on two or more operands.
 #include <ATen/native/BinaryOps.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/remainder_native.h>
@@ -12,7 +12,7 @@ namespace openreg::ops {
 
 namespace {
 
-// Of the real parts and the imaginary ones, or of moduli and angles.
+// A meta function for complex() and polar(). The operands are real and imaginary parts, or absolute values and angles.
 OutputSpec meta_complex(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
   const auto has_parts = [](c10::ScalarType dtype) {
     return dtype == at::kHalf || dtype == at::kFloat || dtype == at::kDouble;
@@ -28,12 +28,14 @@ OutputSpec meta_complex(const at::Tensor& a, const at::Tensor& b, const at::Tens
   return by_iterator(a, b, out);
 }
 
-// Also of a number, of which no meta function asks where the tensor is of floating point.
+// Throws c10::Error for boolean operands. PyTorch's meta function checks this, too, but is skipped for a floating-point
+// tensor and a number (ElementwiseOperands), which may be a boolean.
 void check_sub(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/) {
   at::native::sub_check(self, other);
 }
 
-// The kernel may write over the exponents, but not over a part of them.
+// Throws c10::Error if the output overlaps itself or only a part of the exponents. The kernel may overwrite all of
+// them.
 void check_power(const at::Scalar& /*self*/, const at::Tensor& exponent, at::Tensor& out) {
   at::assert_no_internal_overlap(out);
   at::assert_no_partial_overlap(out, exponent);
@@ -50,8 +52,8 @@ at::Tensor& floor_divide_(at::Tensor& self, const at::Tensor& other) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelTraits kFractions{.refused = kBoolean | kIntegers};
-  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kFloatingOrComplex{.refused = kBoolean | kIntegers};
+  constexpr KernelTraits kIntegral{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf, kElementwise);
   structured<meta::structured_addcdiv, op::addcdiv, op::addcdiv_>(library, cpu::addcdiv_outf);
   structured<meta::structured_addcmul, op::addcmul, op::addcmul_>(library, cpu::addcmul_outf, {.refused = kBoolean});
@@ -71,14 +73,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_fmin, op::fmin>(library, cpu::fmin_outf);
   structured<meta::structured_fmod_Tensor, op::fmod_Tensor, op::fmod__Tensor>(
       library, cpu::fmod_outf, {.refused = kBoolean | kComplex, .data_check = DataCheck::kZeroDivisor});
-  structured<meta::structured_gcd, op::gcd, op::gcd_>(library, cpu::gcd_outf, kWhole);
+  structured<meta::structured_gcd, op::gcd, op::gcd_>(library, cpu::gcd_outf, kIntegral);
   structured<meta::structured_heaviside, op::heaviside, op::heaviside_>(library, cpu::heaviside_outf);
   structured<meta::structured_igamma, op::igamma, op::igamma_>(library, cpu::igamma_outf, kFloats);
   structured<meta::structured_igammac, op::igammac, op::igammac_>(library, cpu::igammac_outf, kFloats);
-  structured<meta::structured_lcm, op::lcm, op::lcm_>(library, cpu::lcm_outf, kWhole);
-  structured<meta::structured_lerp_Scalar, op::lerp_Scalar, op::lerp__Scalar>(library, cpu::lerp_outf, kFractions);
-  structured<meta::structured_lerp_Tensor, op::lerp_Tensor, op::lerp__Tensor>(library, cpu::lerp_outf, kFractions);
-  structured<meta::structured_logaddexp, op::logaddexp>(library, cpu::logaddexp_outf, kFractions);
+  structured<meta::structured_lcm, op::lcm, op::lcm_>(library, cpu::lcm_outf, kIntegral);
+  structured<meta::structured_lerp_Scalar, op::lerp_Scalar, op::lerp__Scalar>(library, cpu::lerp_outf,
+                                                                              kFloatingOrComplex);
+  structured<meta::structured_lerp_Tensor, op::lerp_Tensor, op::lerp__Tensor>(library, cpu::lerp_outf,
+                                                                              kFloatingOrComplex);
+  structured<meta::structured_logaddexp, op::logaddexp>(library, cpu::logaddexp_outf, kFloatingOrComplex);
   structured<meta::structured_logaddexp2, op::logaddexp2>(library, cpu::logaddexp2_outf, kFloats);
   structured<meta::structured_maximum, op::maximum>(library, cpu::maximum_outf);
   structured<meta::structured_minimum, op::minimum>(library, cpu::minimum_outf);

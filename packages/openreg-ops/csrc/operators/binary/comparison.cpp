@@ -10,7 +10,8 @@ namespace openreg::ops {
 
 namespace {
 
-// What Python's `x << n` calls: operators of their own, and the same as those with names.
+// The functions of `x << n` and `x >> n` in Python, for which PyTorch has separate operators. They do what
+// bitwise_left_shift() and bitwise_right_shift() do.
 constexpr auto shift_left = [](const at::Tensor& self, const auto& other) {
   return at::bitwise_left_shift(self, other);
 };
@@ -24,7 +25,8 @@ constexpr auto shift_right_ = [](at::Tensor& self, const auto& other) -> at::Ten
   return self.bitwise_right_shift_(other);
 };
 
-// Half and a complex number together are complex numbers of half precision, which no kernel compares.
+// Rejects operands whose common dtype is complex with half precision, such as half and a complex number, because no
+// kernel supports it.
 OutputSpec meta_logical(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   const c10::ScalarType dtype = at::result_type(self, other);
   require_dtype(dtype != at::kComplexHalf, "a logical operation of two tensors", dtype);
@@ -34,7 +36,7 @@ OutputSpec meta_logical(const at::Tensor& self, const at::Tensor& other, const a
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelTraits kOrdered{.refused = kComplex | dtype_set(c10::ScalarType::ComplexHalf)};
   constexpr KernelTraits kBits{.refused = kFloating | kComplex};
-  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kIntegral{.refused = kBoolean | kFloating | kComplex};
   function<op::__ilshift___Scalar>(library, shift_left_);
   function<op::__ilshift___Tensor>(library, shift_left_);
   function<op::__irshift___Scalar>(library, shift_right_);
@@ -46,11 +48,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_bitwise_and_Tensor, op::bitwise_and_Tensor, op::bitwise_and__Tensor>(
       library, cpu::bitwise_and_outf, kBits);
   structured<meta::structured_bitwise_left_shift_Tensor, op::bitwise_left_shift_Tensor, op::bitwise_left_shift__Tensor>(
-      library, cpu::bitwise_left_shift_outf, kWhole);
+      library, cpu::bitwise_left_shift_outf, kIntegral);
   structured<meta::structured_bitwise_or_Tensor, op::bitwise_or_Tensor, op::bitwise_or__Tensor>(
       library, cpu::bitwise_or_outf, kBits);
   structured<meta::structured_bitwise_right_shift_Tensor, op::bitwise_right_shift_Tensor,
-             op::bitwise_right_shift__Tensor>(library, cpu::bitwise_right_shift_outf, kWhole);
+             op::bitwise_right_shift__Tensor>(library, cpu::bitwise_right_shift_outf, kIntegral);
   structured<meta::structured_bitwise_xor_Tensor, op::bitwise_xor_Tensor, op::bitwise_xor__Tensor>(
       library, cpu::bitwise_xor_outf, kBits);
   structured<meta::structured_eq_Scalar, op::eq_Scalar, op::eq__Scalar>(library, cpu::eq_outf);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Overriding a composite operator that has a derivative. PyTorch composes linear of views and a product, each with its
-// own node of the autograd graph and its own launches backward. With a kernel for PrivateUse1 the operator is one node,
-// whose derivative PyTorch asks from aten::linear_backward: 1 launch backward instead of 3.
+// An override of a composite operator that has a derivative. PyTorch composes linear of views and a product, each with
+// its own autograd node and its own backward launches. With a kernel for PrivateUse1 the operator is one node, whose
+// derivative is aten::linear_backward: 1 launch backward instead of 3.
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/mm.h>
@@ -17,8 +17,9 @@ namespace {
 constexpr Operator kLinear{"aten::linear", {.refused = kBoolean, .checked = true}};
 constexpr Operator kLinearBackward{"aten::linear_backward", {.refused = kBoolean, .checked = true}};
 
-// What is not so goes the composite way, which finds the mistake or knows the case.
-bool is_usual(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
+// Returns true if the kernel supports the operands. Others go to PyTorch's composite, which throws if they are wrong,
+// or supports them.
+bool is_supported(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
   const auto alike = [&](const at::Tensor& tensor) {
     return tensor.device() == input.device() && tensor.scalar_type() == input.scalar_type();
   };
@@ -40,10 +41,10 @@ void forward_kernel(const at::Tensor& input, const at::Tensor& weight, MaybeTens
 }
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
-  // PyTorch's product finds this out in its kernel only, too late for an error on the calling line.
+  // PyTorch's product checks this only in its kernel, which runs too late to throw on the calling line.
   TORCH_CHECK(weight.scalar_type() == input.scalar_type(), "mat1 and mat2 must have the same dtype, but got ",
               input.scalar_type(), " and ", weight.scalar_type());
-  if (!is_usual(input, weight, bias) || input.numel() == 0 || weight.numel() == 0) {
+  if (!is_supported(input, weight, bias) || input.numel() == 0 || weight.numel() == 0) {
     return at::native::linear(input, weight, bias);
   }
   const CurrentDevice current(input.device());
@@ -69,13 +70,14 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& grad, const at::
   }
 }
 
-// The gradient of a matrix that lies column by column does, too, as that of PyTorch's product.
+// Returns a new gradient of the input. It is column-major if the input is a column-major matrix, as in PyTorch's
+// product.
 at::Tensor make_like_input(const at::Tensor& input) {
   const bool by_columns = input.dim() == 2 && input.stride(0) == 1 && input.stride(1) == input.size(0);
   return make_output(input.sizes(), by_columns ? input.strides() : c10::IntArrayRef(), input.options());
 }
 
-// The gradient of a weight that is not contiguous is made column by column, as PyTorch's product does.
+// Returns a new gradient of the weight. It is column-major unless the weight is contiguous, as in PyTorch's product.
 at::Tensor make_like_weight(const at::Tensor& weight) {
   const bool by_rows = weight.stride(1) == 1 && weight.stride(0) == weight.size(1);
   const c10::DimVector by_columns{1, weight.size(0)};
@@ -96,7 +98,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
   const OperandDeviceGuard device(kLinearBackward, input, grad, weight);
   if (weight.dim() == 1) {
-    // A vector is a matrix of one row, whose product loses its last dimension.
+    // A vector is treated as a matrix of one row. The output lacks the last dimension then, so the gradient gets it
+    // here.
     expect(kLinearBackward.name, "grad_output", grad, input.sizes().slice(0, static_cast<size_t>(input.dim()) - 1),
            input.scalar_type());
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);

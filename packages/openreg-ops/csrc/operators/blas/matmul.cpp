@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of matrices. mm() has a kernel of our own, too, which OPENREG_KERNELS=raw asks for.
+// Products of matrices. mm() also has a kernel of our own, which OPENREG_KERNELS=raw selects.
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 
@@ -16,7 +16,8 @@ raw::Matrix matrix_of(const at::Tensor& tensor, const void* address) {
   return {const_cast<void*>(address), {tensor.stride(0), tensor.stride(1)}};
 }
 
-// Gives false for operands that the kernel does not serve: complex ones, sparse ones.
+// Launches our own kernel and returns true. Returns false for operands that it does not support: complex ones, sparse
+// ones, and those that may overlap the output.
 bool launch_mm(c10::Device device, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   if (!raw::contains(raw::FloatsAndIntegers(), out.scalar_type()) || self.scalar_type() != out.scalar_type() ||
       other.scalar_type() != out.scalar_type() || at::get_overlap_status(self, out) != at::MemOverlapStatus::No ||
@@ -31,7 +32,8 @@ bool launch_mm(c10::Device device, const at::Tensor& self, const at::Tensor& oth
   return true;
 }
 
-// PyTorch's meta function leaves this to the kernel.
+// Throws c10::Error if `self` cannot be expanded to the product's shape. PyTorch's meta function leaves this check to
+// the kernel.
 void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& /*beta*/,
                  const at::Scalar& /*alpha*/) {
   if (mat1.dim() == 2 && mat2.dim() == 2) {
@@ -53,7 +55,7 @@ OutputSpec meta_addbmm(const at::Tensor& self, const at::Tensor& batch1, const a
   OutputSpec spec = output_of({batch1.size(1), batch2.size(2)}, self.scalar_type()).allowing({.quiet = true});
   const bool is_empty = spec.sizes[0] == 0 || spec.sizes[1] == 0;
   require_dtype(self.scalar_type() != at::kBool || is_empty, "addmm_impl_cpu_", self.scalar_type());
-  at::inferExpandGeometry(self.sizes(), self.strides(), spec.sizes);  // throws where self cannot be expanded
+  at::inferExpandGeometry(self.sizes(), self.strides(), spec.sizes);  // throws if self cannot be expanded
   return spec;
 }
 
@@ -67,13 +69,13 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
   prepare_out_argument(out, spec, device);
   check_overlap(out, spec, batch1, batch2);
   if (self.sizes() == out.sizes()) {
-    at::assert_no_partial_overlap(out, self);  // it is copied there first
+    at::assert_no_partial_overlap(out, self);  // the kernel first copies self to out
   }
   launch_out_kernel<1>(kAddbmm.op, device, kAddbmm.kernel, {out}, self, batch1, batch2, beta, alpha);
   return out;
 }
 
-// `self` takes the size of the product, as on the CPU.
+// Resizes `self` to the size of the product, as the CPU does.
 at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, const at::Scalar& beta,
                     const at::Scalar& alpha) {
   const OutputSpec spec = meta_addbmm(self, batch1, batch2, beta, alpha);

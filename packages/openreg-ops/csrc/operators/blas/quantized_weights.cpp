@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of dense matrices whose elements are integers or 8-bit floats, and what packs such weights: what torchao and
-// compiled models of quantised weights call.
+// Products of dense matrices of integers or 8-bit floats, and operators that pack such weights. Compiled models with
+// quantized weights and torchao call them.
 #include "registration/cached_meta.h"
 #include "registration/declare.h"
 
@@ -26,7 +26,8 @@ OutputSpec meta_int_mm(const at::Tensor& self, const at::Tensor& other) {
 
 const auto kIntMm = unstructured_operator<meta_int_mm, op::_int_mm>(cpu::_int_mm_outf);
 
-// Unlike other operators, this one resizes no output.
+// Throws c10::Error unless the output has the right size, because PyTorch does not resize it, unlike outputs of other
+// operators.
 at::Tensor& int_mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   const OutputSpec spec = meta_int_mm(self, other);
   TORCH_CHECK(out.scalar_type() == at::kInt, "_int_mm: Expected result dtype to be of type kInt but got ",
@@ -74,7 +75,7 @@ OutputSpec meta_int4pack_mm(const at::Tensor& self, const at::Tensor& packed, in
               ": expect qGroupSize to be 32, 64, 128 or 256, got ", group);
   TORCH_CHECK(self.size(1) % group == 0, kName, ": expect K to be divisible by qGroupSize, got K:", self.size(1),
               ", qGroupSize:", group);
-  // The CPU's kernel does not compare the number of groups, and reads past the end.
+  // The CPU's kernel does not check the number of groups, and would read beyond the end.
   TORCH_CHECK(scales_and_zeros.dim() == 3 && scales_and_zeros.size(0) == self.size(1) / group &&
                   scales_and_zeros.size(1) == packed.size(0) && scales_and_zeros.size(2) == 2,
               kName, ": expect qScaleAndZeros to be 3d tensor with sizes [", self.size(1) / group, ", ", packed.size(0),

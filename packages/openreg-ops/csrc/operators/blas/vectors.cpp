@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of vectors: inner ones, and the outer one that is added to a matrix, in one kernel, which rounds once.
+// Products of vectors: inner products, and addr, which adds an outer product to a matrix in one kernel and rounds once.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/result_type.h>
 
@@ -23,7 +23,7 @@ OutputSpec meta_dot(const at::Tensor& self, const at::Tensor& other) {
 
 const auto kVdot = unstructured_operator<meta_dot, op::vdot>(cpu::vdot);
 
-// Lazily conjugated where PyTorch's own is, which shows in the result's conjugate bit.
+// Conjugates lazily in the cases in which PyTorch does, because the result's conjugate bit shows it.
 at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
   if (self.is_complex() && other.is_conj()) {
     return self.is_conj() ? other.conj().vdot(self.conj()) : self.dot(other.conj()).conj();
@@ -38,7 +38,7 @@ OutputSpec meta_addr(const at::Tensor& self, const at::Tensor& first, const at::
   const c10::DimVector sizes{first.size(0), second.size(0)};
   TORCH_CHECK(at::is_expandable_to(self.sizes(), sizes), "The expanded size of the tensor (", first.size(0), ", ",
               second.size(0), ") must match the existing size ", self.sizes());
-  // A number counts in full, as PyTorch expands it to a matrix first.
+  // A 0-dim `self` determines the dtype like a matrix, because PyTorch first expands it to one.
   const c10::ScalarType dtype =
       c10::promoteTypes(self.scalar_type(), c10::promoteTypes(first.scalar_type(), second.scalar_type()));
   TORCH_CHECK(!(beta.isBoolean() || alpha.isBoolean()) || dtype == at::kBool,

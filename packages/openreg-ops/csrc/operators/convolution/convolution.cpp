@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolution, 1d to 3d and transposed, with backward. PyTorch checks the operands and sends every convolution of a
-// PrivateUse1 device to these two operators.
+// Convolution in one to three dimensions, also transposed, with backward. PyTorch checks the operands and forwards
+// every convolution on a PrivateUse1 device to these two operators.
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
@@ -12,7 +12,8 @@ namespace openreg::ops {
 
 namespace {
 
-// Channels last when an operand is, as the CPU's convolution answers; but for transposed volumes, which a GPU gives so.
+// Returns the memory format of the output. It is channels-last if an operand is, as on the CPU. Transposed volumes are
+// always contiguous, as on a GPU.
 c10::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight, bool transposed) {
   if (transposed && input.dim() == 5) {
     return c10::MemoryFormat::Contiguous;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The windows of a convolution as columns of a matrix, and back: unfold and fold.
+// unfold and fold, which turn the windows of a convolution into columns of a matrix, and back.
 #include <ATen/native/im2col_shape_check.h>
 
 #include "registration/declare.h"
@@ -16,7 +16,7 @@ void check_pairs(c10::IntArrayRef kernel, c10::IntArrayRef dilation, c10::IntArr
   TORCH_CHECK(stride.size() == 2, "It is expected stride equals to 2, but got size ", stride.size());
 }
 
-// Places of a window along a dimension.
+// Returns the number of positions of a window along a dimension.
 int64_t window_count(int64_t size, int64_t kernel, int64_t dilation, int64_t padding, int64_t stride) {
   return (size + 2 * padding - (dilation * (kernel - 1) + 1)) / stride + 1;
 }

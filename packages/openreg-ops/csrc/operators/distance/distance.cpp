@@ -2,6 +2,8 @@
 // Distances between rows, and the derivatives of gamma and Dirichlet samples.
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "launch/derivative.h"
 #include "registration/declare.h"
 
@@ -9,7 +11,8 @@ namespace openreg::ops {
 
 namespace {
 
-// Batches of both operands, broadcast, then `rows` and `columns`.
+// Returns the specification of an output with the batch dimensions of both operands, broadcast, then `rows` and
+// `columns`.
 OutputSpec batched_output(const at::Tensor& x1, const at::Tensor& x2, int64_t rows, int64_t columns) {
   std::vector<int64_t> sizes = at::infer_size(x1.sizes().slice(0, x1.dim() - 2), x2.sizes().slice(0, x2.dim() - 2));
   sizes.push_back(rows);
@@ -38,7 +41,7 @@ OutputSpec meta_cdist_backward(const at::Tensor& grad, const at::Tensor& x1, con
   expect(op::_cdist_backward::name, "grad", grad, distances, x1.scalar_type());
   expect(op::_cdist_backward::name, "cdist", cdist, distances, x1.scalar_type());
   OutputSpec spec = batched_output(x1, x2, x1.size(-2), x1.size(-1));
-  // The kernel does not broadcast where there is nothing to compute.
+  // The kernel does not broadcast if there is nothing to compute.
   const bool nothing = x2.size(-2) == 0 || std::count(spec.sizes.begin(), spec.sizes.end(), 0) > 0;
   return nothing ? output_like(x1) : spec;
 }
@@ -50,7 +53,7 @@ OutputSpec meta_pdist(const at::Tensor& self, double p) {
   return output_of({rows <= 1 ? 0 : rows * (rows - 1) / 2}, self.scalar_type());
 }
 
-// PyTorch's kernel fails on fewer than two rows.
+// Returns zeros for fewer than two rows, because PyTorch's kernel fails on them.
 at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p, const at::Tensor& pdist) {
   return self.size(0) <= 1 ? at::zeros(self.sizes(), self.options()) : cpu::_pdist_backward(grad, self, p, pdist);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers of continuous distributions: our own kernels on the Philox generator, because a CPU kernel would draw
-// from a CPU generator, one number after the other. rand(), randn() and the initialisers of torch.nn are built on
-// these.
+// Random numbers of continuous distributions. The kernels are our own and use the Philox generator, because a CPU
+// kernel would draw from a CPU generator, one number after another. The initializers of torch.nn, rand() and randn()
+// call these operators.
 #include <ATen/native/DistributionTemplates.h>
 
 #include "kernels/distributions.h"
@@ -52,7 +52,8 @@ at::Tensor& exponential_(at::Tensor& self, double lambda, MaybeGenerator generat
   return templates::exponential_impl_<Exponential::By, Generator>(self, lambda, std::move(generator));
 }
 
-// Standard normal numbers by normal_() itself; PyTorch's templates scale and shift them afterwards.
+// A kernel for PyTorch's templates that draws by the operator normal_(). The templates request standard normal numbers,
+// and then scale and shift them.
 template <class>
 struct NormalByOperator {
   void operator()(at::Tensor& self, double mean, double deviation, const MaybeGenerator& generator) const {
@@ -60,7 +61,8 @@ struct NormalByOperator {
   }
 };
 
-// Normal numbers whose mean or deviation, or both, are tensors. PyTorch's templates know nothing of devices.
+// Return normal numbers whose mean or deviation, or both, are tensors. They check the devices, because PyTorch's
+// templates do not.
 template <class Mean, class Deviation>
 at::Tensor normal(Mean mean, Deviation deviation, MaybeGenerator generator) {
   if constexpr (std::is_same_v<Mean, Deviation>) {

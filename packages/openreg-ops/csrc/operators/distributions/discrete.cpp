@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers of discrete distributions, and random choices. randint() and randperm() are built on these.
+// Random numbers of discrete distributions, and random choices. randint() and randperm() call these operators.
 #include <ATen/Dispatch_v2.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/DistributionTemplates.h>
@@ -27,17 +27,17 @@ constexpr Operator kMultinomial{"aten::multinomial", kChecked};
 constexpr Operator kRandperm{"aten::randperm", kChecked};
 
 constexpr DtypeSet kReal = kIntegers | kFloating;
-constexpr DtypeSet kWhole =
+constexpr DtypeSet kIntegral =
     kBoolean | kReal | dtype_set(c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64);
 
 using Geometric = Filling<kGeometric, kReal, &kernels::geometric>;
 using Bernoulli = Filling<kBernoulli, kBoolean | kReal, &kernels::bernoulli>;
 
-// Whole numbers: in [from, from + range), or all of int64.
+// A kernel for PyTorch's templates that draws integers in [from, from + range), or in all of int64.
 template <class>
 struct IntegerKernel {
   void operator()(at::TensorIterator& iterator, uint64_t range, int64_t from, const MaybeGenerator& generator) const {
-    fill_with(kRandom, kWhole, &kernels::integers, iterator.tensor(0), generator, range, from);
+    fill_with(kRandom, kIntegral, &kernels::integers, iterator.tensor(0), generator, range, from);
   }
   void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
     (*this)(iterator, 0, 0, generator);
@@ -47,7 +47,7 @@ struct IntegerKernel {
 template <class>
 struct AnyIntegerKernel {
   void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
-    fill_with(kRandom, kWhole, &kernels::any_integers, iterator.tensor(0), generator);
+    fill_with(kRandom, kIntegral, &kernels::any_integers, iterator.tensor(0), generator);
   }
 };
 
@@ -69,7 +69,7 @@ struct BernoulliTensorKernel {
     }
     const CurrentDevice current(device);
     const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
-    (void)p.expand(self.sizes());  // refuses a shape that does not fit
+    (void)p.expand(self.sizes());  // throws if the shapes do not match
     at::assert_no_partial_overlap(self, p);
     launch(kBernoulli, device, &kernels::bernoulli_of_tensor, self, p, state);
   }
@@ -98,8 +98,8 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
   return out;
 }
 
-// The kernel that PyTorch's own multinomial() asks for when it draws with replacement; without, it takes the largest of
-// weights over exponential numbers, with other operators.
+// Launches the kernel for draws with replacement, which PyTorch's multinomial() calls through a stub. Without
+// replacement, PyTorch composes it: it takes the largest quotients of weights and exponential numbers.
 void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t draws, MaybeGenerator generator) {
   const OperandDeviceGuard device(kMultinomial, weights);
   launch(kMultinomial, device, &kernels::multinomial, out, weights, draws,

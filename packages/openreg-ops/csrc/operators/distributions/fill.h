@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that fill a tensor with random numbers, the operand or a new one.
+// Functions for operators that fill a tensor with random numbers, either the operand or a new one.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
@@ -19,8 +19,8 @@ inline const char* unqualified_name(const Operator& op) {
   return op.name + std::string_view("aten::").size();
 }
 
-// Launches `kernel(self, state, numbers...)`. Throws NotImplementedError in PyTorch's words unless the dtype is among
-// those that are served.
+// Launches `kernel(self, state, numbers...)`. Throws NotImplementedError, in PyTorch's words, unless `served` contains
+// the dtype, and c10::Error if `self` overlaps itself.
 template <class... Numbers>
 void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
                const at::Tensor& self, const MaybeGenerator& generator, std::type_identity_t<Numbers>... numbers) {
@@ -31,17 +31,17 @@ void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, 
   launch(op, device, kernel, self, state, numbers...);
 }
 
-// The same as PyTorch's templates ask for it (ATen/native/DistributionTemplates.h), which check the arguments and hand
-// complex tensors over as real ones: Filling<kOp, kServed, kernel>::By is what they call a kernel.
-template <const Operator& kOp, DtypeSet kServed, auto kKernel>
+// An adapter of `fill_with()` for PyTorch's templates (ATen/native/DistributionTemplates.h). These check the arguments
+// and pass complex tensors as real ones. Filling<kOp, kSupported, kernel>::By is the kernel class that they take.
+template <const Operator& kOp, DtypeSet kSupported, auto kKernel>
 struct Filling {
   template <class>
   struct By {
     void operator()(const at::Tensor& self, double first, const MaybeGenerator& generator) const {
-      fill_with(kOp, kServed, kKernel, self, generator, first);
+      fill_with(kOp, kSupported, kKernel, self, generator, first);
     }
     void operator()(const at::Tensor& self, double first, double second, const MaybeGenerator& generator) const {
-      fill_with(kOp, kServed, kKernel, self, generator, first, second);
+      fill_with(kOp, kSupported, kKernel, self, generator, first, second);
     }
     void operator()(at::TensorIterator& iterator, const auto&... arguments) const {
       (*this)(iterator.tensor(0), arguments...);
@@ -49,7 +49,8 @@ struct Filling {
   };
 };
 
-// Numbers of the operand's shape and dtype, whose elements are parameters of the distribution.
+// Returns a new tensor of random numbers with the operand's shape and dtype. The operand's elements are parameters of
+// the distribution. Throws NotImplementedError unless the dtype is floating-point.
 template <const Operator& kOp, void (*kKernel)(const at::Tensor&, at::Tensor&, runtime::PhiloxState)>
 at::Tensor sample(const at::Tensor& parameter, MaybeGenerator generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(parameter.scalar_type()), '"', unqualified_name(kOp),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dropout in one launch: the mask and the scaled operand.
+// Dropout, with one launch for the mask and the scaled operand.
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/result_type.h>
@@ -22,7 +22,7 @@ void dropout_kernel(const at::Tensor& input, at::Tensor& output, at::Tensor& mas
   output.mul_(keep == 0 ? 0.0 : 1.0 / keep);
 }
 
-// Gives the output and the mask of the elements that were kept.
+// Returns the output, and the mask of the elements that are kept.
 std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   const OperandDeviceGuard device(kDropout, input);
@@ -31,8 +31,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
     return {input.clone(), at::ones_like(input, mask_options)};
   }
   const c10::ScalarType dtype = input.scalar_type();
-  const bool is_served = (dtype_bit(dtype) & kCommonDtypes) != 0 || is_reduced_complex(dtype);
-  TORCH_CHECK_NOT_IMPLEMENTED(is_served, '"', kDropout.name, "\" not implemented for '", dtype,
+  const bool is_supported = (dtype_bit(dtype) & kCommonDtypes) != 0 || is_reduced_complex(dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(is_supported, '"', kDropout.name, "\" not implemented for '", dtype,
                               "'; convert the input with .to(dtype)");
   TORCH_CHECK(c10::canCast(at::kFloat, dtype), kDropout.name, ": the elements are scaled by 1 / (1 - p), which ", dtype,
               " cannot hold; convert the input with .to(dtype)");
@@ -58,7 +58,8 @@ at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mas
               mask.scalar_type());
   // A scaled integer is a floating-point number.
   const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
-  // The product has the order of strides of its first dense operand; a gradient of a sum is expanded.
+  // The product has the order of strides of its first dense operand. That is the mask if the gradient is expanded, as
+  // that of a sum is.
   const c10::DimVector sizes = at::infer_size_dimvector(grad.sizes(), mask.sizes());
   at::Tensor result = grad.sizes() == sizes && mask.sizes() == sizes
                           ? make_output_like(grad.is_non_overlapping_and_dense() ? grad : mask, dtype)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Embedding and its gradient, with our own kernels; sums, means and maxima of bags of embeddings, with backward.
+// The embedding and its gradient, with our own kernels. Sums, means and maxima of bags of embeddings, with backward.
 #include <ATen/TensorUtils.h>
 #include <ATen/ops/_embedding_bag_sparse_backward.h>
 #include <ATen/ops/arange.h>
@@ -73,24 +73,22 @@ void check_renorm(const at::Tensor& self, const at::Tensor& indices, double /*ma
       "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ", self.scalar_type());
 }
 
-bool is_vector_of_places(const at::Tensor& tensor) {
+bool is_index_vector(const at::Tensor& tensor) {
   return tensor.dim() == 1 && (tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt);
 }
 
 constexpr int64_t kSumMode = 0;
 constexpr int64_t kMax = 2;
 
-// The output, the bag of each index, the sizes of bags, and for each maximum the index. In the shapes of a GPU, which
-// PyTorch's fake tensors expect of every device but the CPU.
+// Returns the specifications of the output, of the bag of each index, of the sizes of bags, and of the index of each
+// maximum. The shapes are those of a GPU, because PyTorch's fake tensors assume them for every device except the CPU.
 std::array<OutputSpec, 4> meta_bags(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
                                     bool /*scale_grad_by_freq*/, int64_t mode, bool /*sparse*/,
                                     MaybeTensor sample_weights, bool include_last_offset, int64_t /*padding_idx*/) {
-  TORCH_CHECK(is_vector_of_places(indices),
-              "embedding_bag: expected indices to be a vector of int32 or int64, but got ", indices.sizes(), " of ",
-              indices.scalar_type());
-  TORCH_CHECK(is_vector_of_places(offsets),
-              "embedding_bag: expected offsets to be a vector of int32 or int64, but got ", offsets.sizes(), " of ",
-              offsets.scalar_type());
+  TORCH_CHECK(is_index_vector(indices), "embedding_bag: expected indices to be a vector of int32 or int64, but got ",
+              indices.sizes(), " of ", indices.scalar_type());
+  TORCH_CHECK(is_index_vector(offsets), "embedding_bag: expected offsets to be a vector of int32 or int64, but got ",
+              offsets.sizes(), " of ", offsets.scalar_type());
   TORCH_CHECK(weight.dim() == 2 && at::isFloatingType(weight.scalar_type()),
               "embedding_bag: expected a matrix of floating-point weights, but got ", weight.sizes(), " of ",
               weight.scalar_type());
@@ -118,7 +116,7 @@ OutResultOf<4> bags_kernel(const at::Tensor& weight, const at::Tensor& indices, 
       kKernel(weight, indices, offsets, scale_grad_by_freq, mode,
               /*sparse=*/false, sample_weights, include_last_offset, padding_idx);
   output.copy_(computed);
-  // Where the CPU needs none of these itself, it leaves them empty.
+  // The CPU's function leaves a result empty if it does not need it itself.
   if (bags.numel() == indices.numel()) {
     offset2bag.copy_(bags);
   } else {
@@ -139,8 +137,9 @@ const auto kBags = unstructured_operator<meta_bags, op::_embedding_bag>(bags_ker
 const auto kBagsForward =
     unstructured_operator<meta_bags, op::_embedding_bag_forward_only>(bags_kernel<cpu::_embedding_bag_forward_only>);
 
-// The gradient has a row for each bag. There are as many as `bags`, or one fewer where the last offset was included,
-// which the operands do not tell; that no index is in a bag beyond them the kernel sees (require_rows()).
+// Throws c10::Error unless the gradient has a row for each bag. There are `bags` of them, or one fewer if the last
+// offset was included, which the operands do not show. The kernel checks that every bag in `offset2bag` has a row
+// (check_rows_on_engine()).
 void check_bags(const char* name, const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
                 int64_t bags) {
   TORCH_CHECK(grad.dim() == 2 && (grad.size(0) == bags || grad.size(0) == bags - 1) &&
@@ -148,15 +147,16 @@ void check_bags(const char* name, const at::Tensor& grad, const at::Tensor& indi
               name, " on ", grad.device(), ": grad has the shape ", grad.sizes(), " and the type ", grad.scalar_type(),
               ", but has to be a matrix of floating-point numbers with a row for each of ", bags,
               " bags; pass the gradient of what the forward operator gives");
-  TORCH_CHECK(is_vector_of_places(indices) && is_vector_of_places(offset2bag) && offset2bag.numel() == indices.numel(),
-              name, " on ", grad.device(),
+  TORCH_CHECK(is_index_vector(indices) && is_index_vector(offset2bag) && offset2bag.numel() == indices.numel(), name,
+              " on ", grad.device(),
               ": indices and offset2bag have to be vectors of int32 or int64 of one length, but have the shapes ",
               indices.sizes(), " and ", offset2bag.sizes(), " and the types ", indices.scalar_type(), " and ",
               offset2bag.scalar_type());
 }
 
-// On the engine: the bags of all indices have a row in the gradient.
-void require_rows(const char* name, const at::Tensor& grad, const at::Tensor& offset2bag) {
+// Throws c10::Error, with `name`, unless the gradient has a row for every bag in `offset2bag`. Runs on the engine
+// thread.
+void check_rows_on_engine(const char* name, const at::Tensor& grad, const at::Tensor& offset2bag) {
   TORCH_CHECK(offset2bag.numel() == 0 ||
                   (offset2bag.min().item<int64_t>() >= 0 && offset2bag.max().item<int64_t>() < grad.size(0)),
               name, ": offset2bag names a bag that the gradient of ", grad.size(0), " rows does not have");
@@ -180,7 +180,7 @@ at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indic
                                  const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
                                  bool scale_grad_by_freq, int64_t mode, MaybeTensor sample_weights,
                                  int64_t padding_idx) {
-  require_rows(op::_embedding_bag_dense_backward::name, grad, offset2bag);
+  check_rows_on_engine(op::_embedding_bag_dense_backward::name, grad, offset2bag);
   return cpu::_embedding_bag_dense_backward(grad.contiguous(), indices.to(offset2bag.scalar_type()), offset2bag,
                                             bag_size, max_indices, num_weights, scale_grad_by_freq, mode,
                                             sample_weights, padding_idx);
@@ -193,7 +193,7 @@ at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indi
                                   const at::Tensor& offset2bag, const at::Tensor& bag_size,
                                   const at::Tensor& max_indices, int64_t num_weights, bool scale_grad_by_freq,
                                   int64_t mode, bool sparse, MaybeTensor sample_weights, int64_t padding_idx) {
-  TORCH_CHECK(is_vector_of_places(offsets),
+  TORCH_CHECK(is_index_vector(offsets),
               "aten::_embedding_bag_backward: expected offsets to be a vector of int32 or "
               "int64, but got ",
               offsets.sizes(), " of ", offsets.scalar_type());
@@ -210,7 +210,7 @@ OutputSpec meta_sample_weights_backward(const at::Tensor& grad, const at::Tensor
                                         int64_t /*padding_idx*/) {
   constexpr const char* kName = op::_embedding_bag_per_sample_weights_backward::name;
   TORCH_CHECK(mode == kSumMode, "embedding_bag: per_sample_weights only supported with mode='sum'");
-  TORCH_CHECK(is_vector_of_places(offsets), kName, ": expected offsets to be a vector of int32 or int64, but got ",
+  TORCH_CHECK(is_index_vector(offsets), kName, ": expected offsets to be a vector of int32 or int64, but got ",
               offsets.sizes(), " of ", offsets.scalar_type());
   check_bags(kName, grad, indices, offset2bag, offsets.numel());
   expect_dim(kName, "weight", weight, 2);
@@ -221,7 +221,7 @@ OutputSpec meta_sample_weights_backward(const at::Tensor& grad, const at::Tensor
 at::Tensor sample_weights_backward(const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
                                    const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
                                    int64_t padding_idx) {
-  require_rows(op::_embedding_bag_per_sample_weights_backward::name, grad, offset2bag);
+  check_rows_on_engine(op::_embedding_bag_per_sample_weights_backward::name, grad, offset2bag);
   const at::ScalarType type = offset2bag.scalar_type();
   return cpu::_embedding_bag_per_sample_weights_backward(grad, weight, indices.to(type), offsets.to(type), offset2bag,
                                                          mode, padding_idx);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// one_hot(), which PyTorch composes of other operators for every device; a kernel for PrivateUse1 takes precedence over
-// that, also above autograd.
+// An override of one_hot(), which PyTorch composes of other operators for every device. A kernel for PrivateUse1 takes
+// precedence over that, also above autograd.
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/zeros.h>
 
@@ -25,8 +25,8 @@ void check_classes(const at::Tensor& classes, int64_t count) {
               ", but one is ", greatest.item<int64_t>());
 }
 
-// PyTorch looks at the classes on the CPU only, so that a wrong one would be an index beyond the result and stop the
-// device. The caller hears of it, but in a capture.
+// Checks the classes in a synchronous launch, except during a capture. PyTorch checks them only on the CPU. A wrong
+// class would be an index out of bounds, and cause the device's sticky error.
 at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
   constexpr Operator kOneHot{"aten::one_hot"};
   TORCH_CHECK(self.scalar_type() == at::kLong, kOneHot.name, ": the classes have to be of dtype int64, but are of ",
@@ -51,8 +51,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::one_hot>(library, one_hot);
 }
 
-// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
-// derivative for; a fallthrough lets the call pass to the next key.
+// The result has no derivative. Without this line autograd would warn that our kernel has none registered. A
+// fallthrough lets the call pass to the next key.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   library.impl("one_hot", torch::CppFunction::makeFallthrough());
 }

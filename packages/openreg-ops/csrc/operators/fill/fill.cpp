@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Filling tensors in place, everywhere or under a mask. It does not matter to a fill that elements share memory.
+// Operators that fill tensors in place, everywhere or under a mask. A fill with a number accepts expanded tensors,
+// because elements that share memory get one value.
 #include <ATen/ExpandUtils.h>
 
 #include "registration/declare.h"
@@ -19,11 +20,11 @@ const auto kFillTensor = unstructured_overload<unchecked, op::fill__Tensor>(cpu:
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
-  at::assert_no_internal_overlap(self);  // a tensor is copied, a number is written
+  at::assert_no_internal_overlap(self);  // because the kernel copies a tensor
   return value.device().is_cpu() ? self.fill_(value.item()) : kFillTensor(self, value);
 }
 
-// What the kernel would find out too late for an exception on the caller's line.
+// Throws c10::Error for wrong operands, which the kernel would detect too late to throw on the calling line.
 void check_mask(const at::Tensor& self, const at::Tensor& mask) {
   warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
@@ -44,7 +45,7 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
   check_mask(self, mask);
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
-  // Whether a complex number is real shows when the host reads it, as it does on every device of PyTorch.
+  // The host reads a complex number to check that it is real, as on every device of PyTorch.
   const bool is_read = value.device().is_cpu() || (value.is_complex() && !self.is_complex());
   return is_read ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor(self, mask, value);
 }

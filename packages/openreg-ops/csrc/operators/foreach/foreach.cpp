@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators on lists of tensors, giving a list and in place: one launch for the whole list. Optimisers use them by
-// default on this device.
+// Operators on lists of tensors, which return a list or work in place, with one launch for the whole list. Optimizers
+// call them by default on this device.
 #include "registration/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-using namespace at::compositeexplicitautograd;  // one loop over the list, run on the engine
+using namespace at::compositeexplicitautograd;  // functions with one loop over the list, run on the engine
 
-// A number that is added to a list in one launch lies where the list does. CUDA takes one of the host for products and
-// quotients only (ATen/native/cuda/ForeachBinaryOpScalarTensor.cu).
+// Throws c10::Error unless a number that one launch adds to a list is on the list's device. CUDA accepts a number on
+// the host only for products and quotients (ATen/native/cuda/ForeachBinaryOpScalarTensor.cu).
 void check_added_number(at::TensorList self, const at::Tensor& number, const at::Scalar& /*alpha*/) {
   TORCH_CHECK(!is_uniform(self) || number.scalar_type() != self[0].scalar_type() || number.device() == self[0].device(),
               "aten::_foreach_add: scalar tensor expected to be on ", self[0].device(), " but is on ", number.device(),

@@ -17,7 +17,7 @@ void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolatio
   }
   at::native::check_grid_sampler_common(input, grid);
   constexpr int64_t kModes = 3;
-  // PyTorch's kernels take any number, and leave the output as its memory was.
+  // PyTorch's kernels accept any number, and do not write the output for an invalid one.
   TORCH_CHECK(interpolation_mode >= 0 && interpolation_mode < kModes,
               "grid_sampler(): expected interpolation_mode to be 0 (bilinear), 1 (nearest) or 2 (bicubic), but got ",
               interpolation_mode);
@@ -26,7 +26,7 @@ void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolatio
               " and grid has ", grid.scalar_type());
 }
 
-// One value of every channel for each point of the grid.
+// Returns the sizes of an output with one value of every channel for each point of the grid.
 template <int kDims>
 c10::DimVector sampled_sizes(const at::Tensor& input, const at::Tensor& grid) {
   c10::DimVector sizes{input.size(0), input.size(1)};

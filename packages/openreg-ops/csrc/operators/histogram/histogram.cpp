@@ -32,7 +32,8 @@ void check_bin_tensors(const at::Tensor& self, at::TensorList bins) {
   }
 }
 
-// A weight of these sizes. `points` is the shape of the input without its innermost dimension, the coordinates.
+// Throws c10::Error unless the weight has the input's dtype, and `sizes` equals `points`. `points` is the shape of the
+// input without its innermost dimension, the coordinates.
 void check_weight(const at::Tensor& self, const at::Tensor& weight, c10::IntArrayRef sizes, c10::IntArrayRef points,
                   int64_t coordinates) {
   TORCH_CHECK(weight.dtype() == self.dtype(),
@@ -45,14 +46,15 @@ void check_weight(const at::Tensor& self, const at::Tensor& weight, c10::IntArra
               points, " by ", coordinates, " and weight with shape ", sizes);
 }
 
-// torch.histogram() takes all elements for points of one coordinate.
+// Same as `check_weight()`, except that every element is a point of one coordinate, as in torch.histogram().
 void check_weight_of_elements(const at::Tensor& self, MaybeTensor weight) {
   if (is_given(weight)) {
     check_weight(self, *weight, {weight->numel()}, {self.numel()}, 1);
   }
 }
 
-// Without a range the bins span the values, which have to be finite: the host waits for that, as on CUDA.
+// Throws c10::Error if a value is not finite, because without a range the bins span the values. Blocks to read the
+// result, as CUDA does.
 void check_finite(const char* name, const at::Tensor& self) {
   if (self.numel() > 0 && at::isFloatingType(self.scalar_type())) {
     TORCH_CHECK(at::isfinite(self).all().item<bool>(), name,

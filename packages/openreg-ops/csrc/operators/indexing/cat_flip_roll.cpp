@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors put together or in another order: cat, flip, roll, and the gradient of unfold.
+// Operators that join tensors or reorder elements: cat, flip, roll, and the gradient of unfold.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 
@@ -24,7 +24,7 @@ OutputSpec meta_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntAr
   TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
               ", dims:", dims.size());
   for (const int64_t dim : dims) {
-    self.size(dim);  // in range, and not of a number
+    self.size(dim);  // throws if out of range, or for a 0-dim tensor
   }
   spec.format = self.suggest_memory_format();
   return spec;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators whose shape or answer depends on the values: nonzero, masked_select, unique, bincount, repeat_interleave,
-// equal. The host waits once. Where a count settles the shape, the engine counts, and a second launch writes straight
-// into the output; else the engine computes, and a second launch brings the result into memory of its size.
+// Operators whose output shape or result depends on data: nonzero, masked_select, unique, bincount, repeat_interleave,
+// equal. The host blocks once. If a count determines the shape, the engine counts, and a second launch writes straight
+// into the output. Otherwise the engine computes the result, and a second launch copies it into an output of its size.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/count_nonzero.h>
 
@@ -12,7 +12,7 @@ namespace openreg::ops {
 
 namespace {
 
-// Without elements there is nothing to wait for.
+// Returns the number of nonzero elements. Blocks until the engine has counted them, unless there are none to count.
 int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
   const auto count = [](const at::Tensor& all) { return at::count_nonzero(all).item<int64_t>(); };
   return tensor.numel() == 0 ? 0 : run_kernel_and_wait<const at::Tensor&>(name, tensor.device(), count, tensor);
@@ -21,7 +21,7 @@ int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
 OutputSpec meta_nonzero(const at::Tensor& self) {
   const int64_t count = wait_for_count("aten::nonzero", self);
   OutputSpec spec = output_of({count, self.dim()}, at::kLong);
-  spec.strides = {1, std::max<int64_t>(count, 1)};  // the indices of one dimension stand together
+  spec.strides = {1, std::max<int64_t>(count, 1)};  // the indices of one dimension are adjacent
   return spec;
 }
 
@@ -36,7 +36,8 @@ OutputSpec meta_masked_select(const at::Tensor& self, const at::Tensor& mask) {
   return output_of({wait_for_count("aten::masked_select", everywhere)}, self.scalar_type());
 }
 
-// Brings results from the engine's own memory into outputs; an undefined result gives an undefined output.
+// Returns new outputs, and launches the copy of the results into them. Results are in CPU memory that the kernel
+// allocated. An undefined result has an undefined output.
 template <size_t kOutputs>
 std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std::array<at::Tensor, kOutputs> results) {
   runtime::Aliases aliases(name);
@@ -59,7 +60,7 @@ std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std
   return outputs;
 }
 
-// The operator with this kernel, which gives tensors of sizes that nobody knew.
+// An operator whose kernel returns tensors of sizes that depend on data. Blocks until the kernel has run.
 template <class Form, auto* kKernel>
 constexpr auto data_dependent = []<class... Args>(Args... args) {
   const OperandDeviceGuard device({Form::name}, args...);
@@ -83,14 +84,14 @@ OutputSpec meta_repeat_interleave(const at::Tensor& repeats, std::optional<int64
 const auto kRepeatInterleave =
     unstructured_operator<meta_repeat_interleave, op::repeat_interleave_Tensor>(cpu::repeat_interleave);
 
-// A caller who knows the size need not wait.
+// Blocks until the kernel has run, unless the caller passes the output's size.
 at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
   if (output_size.has_value()) {
     return kRepeatInterleave.functional(repeats, output_size);
   }
-  constexpr SchemaOf<op::repeat_interleave_Tensor>* kWaiting =
+  constexpr SchemaOf<op::repeat_interleave_Tensor>* kDataDependent =
       data_dependent<op::repeat_interleave_Tensor, cpu::repeat_interleave>;
-  return kWaiting(repeats, output_size);
+  return kDataDependent(repeats, output_size);
 }
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
@@ -107,7 +108,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_unique2>(library, data_dependent<op::_unique2, cpu::_unique2>);
   function<op::bincount>(library, data_dependent<op::bincount, cpu::bincount>);
   function<op::equal>(library, equal);
-  // The values decide their sizes, so zeros would say nothing of a launch.
+  // masked_select and nonzero have no dry run, because their sizes depend on data and a dry run has zeros for data.
   unstructured<meta_masked_select, op::masked_select>(library, cpu::masked_select_outf, kChecked);
   unstructured<meta_nonzero, op::nonzero>(library, cpu::nonzero_outf, kChecked);
   unstructured<meta_nonzero_static, op::nonzero_static>(library, cpu::nonzero_static_outf);

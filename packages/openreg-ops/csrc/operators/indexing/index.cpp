@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x[indices] and x[indices] = values, and the operators index_*. One value fits whatever a mask chooses, so that
-// nothing waits for the mask; whether several fit shows when the kernel counts it.
+// x[indices], x[indices] = values, and the operators index_*. One value fits any mask, so its assignment is
+// asynchronous. The assignment of several values under a mask is synchronous, because only the kernel counts the
+// elements that the mask selects.
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 using Indices = c10::List<std::optional<at::Tensor>>;
 
-// Indices may be on the host, as in x[torch.tensor([0, 2])]: gives them with those moved to the device.
+// Returns the indices with those on the host copied to the device, as for x[torch.tensor([0, 2])].
 Indices move_indices(const at::Tensor& self, const Indices& indices) {
   Indices moved;
   moved.reserve(indices.size());
@@ -37,11 +38,11 @@ bool is_mask(const at::Tensor& index) {
   return index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
 }
 
-// What the host can know of x[indices]: its shape, unless a mask's count stands in it.
+// The shape of x[indices] as far as the host can compute it: it is unknown if it contains a mask's count.
 struct IndexedShape {
   c10::DimVector sizes;
   bool is_known = true;
-  bool has_byte_mask = false;  // which some kernels refuse, on every device
+  bool has_byte_mask = false;  // some kernels reject these, on every device
 };
 
 void check_mask(const at::Tensor& self, const at::Tensor& mask, int64_t first) {
@@ -52,7 +53,7 @@ void check_mask(const at::Tensor& self, const at::Tensor& mask, int64_t first) {
   }
 }
 
-// Checks the indices in PyTorch's words.
+// Returns the shape of self[indices]. Throws c10::IndexError, in PyTorch's words, for wrong indices.
 IndexedShape indexed_shape(const at::Tensor& self, const Indices& indices) {
   TORCH_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension ",
                     self.dim(), " (got ", indices.size(), ")");
@@ -91,7 +92,7 @@ IndexedShape indexed_shape(const at::Tensor& self, const Indices& indices) {
     TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
                       list.str());
   }
-  // Where the indexed dimensions stand together, the indices' shape takes their place; else it comes first.
+  // If the indexed dimensions are adjacent, the indices' shape takes their place. Otherwise it comes first.
   const auto begin = std::find(is_indexed.begin(), is_indexed.end(), true);
   const auto end = std::find(begin, is_indexed.end(), false);
   const bool together = std::find(end, is_indexed.end(), true) == is_indexed.end();
@@ -128,7 +129,7 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);
   if (!shape.is_known && !accumulate && values.numel() == 1) {
-    warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");  // by which the kernel does it
+    warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");  // which the kernel calls
   }
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   launch_owned<at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
@@ -140,7 +141,8 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
 
 constexpr KernelTraits kIndexCopy{.overlap = kNoPart};
 
-// Of several elements for one place, the last one stays.
+// Returns the operator with the kernel that the current deterministic mode selects. If several elements have one
+// destination, the deterministic kernel keeps the last one.
 auto index_copy_now() {
   using Kernel = SchemaOf<op::index_copy_out>;
   return structured_operator<meta::structured_index_copy, op::index_copy>(
@@ -186,7 +188,7 @@ void check_index_fill_tensor(const at::Tensor& self, int64_t dim, const at::Tens
 const auto kIndexFill =
     unstructured_overload<check_index_fill_tensor, op::index_fill__int_Tensor>(cpu::index_fill_, {.expands = true});
 
-// The value may be a number on the host.
+// Accepts a 0-dim CPU tensor as the value.
 at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value) {
   if (value.device().is_cpu() && value.dim() == 0) {
     return self.index_fill_(dim, index, value.item());
@@ -194,8 +196,9 @@ at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& i
   return kIndexFill(self, dim, index, value);
 }
 
-// PyTorch's kernel of products in float16 and bfloat16 fails on slices of one element, which it takes for a number, and
-// on values repeated within a slice: slices of one element are reduced as one row, and values get memory of their own.
+// Works around failures of PyTorch's kernel for products in float16 and bfloat16. It fails on slices of one element,
+// which it takes for a number, and on values that repeat within a slice. So slices of one element are reduced as one
+// row, and values are copied to contiguous memory.
 at::Tensor& index_reduce_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& source,
                              c10::string_view reduce, bool include_self, at::Tensor& out) {
   if (reduce != "prod" || !at::isReducedFloatingType(self.scalar_type())) {

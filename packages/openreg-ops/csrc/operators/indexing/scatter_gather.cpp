@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Moving elements to and from places that a tensor names: gather, scatter, take and put; and looking them up (isin).
+// Operators that move elements to and from the positions in an index tensor: gather, scatter, take and put. isin looks
+// elements up.
 #include <ATen/Context.h>
 #include <ATen/core/List.h>
 
@@ -35,8 +36,8 @@ void check_put(const at::Tensor& self, const at::Tensor& index, const at::Tensor
   at::assert_no_overlap(self, source);
 }
 
-// By another kernel: at::cpu::put_ asks, when it runs, whether algorithms have to be deterministic. That was answered
-// at the launch.
+// Implements put_ by index_put_, because at::cpu::put_ reads the flag of torch.use_deterministic_algorithms() when it
+// runs. On a device the flag's value at the launch counts, which has selected this kernel's variant.
 at::Tensor& put_kernel(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
   if (index.numel() != 0) {
     at::Tensor elements = self.reshape({-1});
@@ -49,7 +50,8 @@ at::Tensor& put_kernel(at::Tensor& self, const at::Tensor& index, const at::Tens
   return self;
 }
 
-// Of several elements for one place, the last one stays.
+// Launches the kernel that the current deterministic mode selects. If several elements have one destination, the
+// deterministic kernel keeps the last one.
 at::Tensor& put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
   const auto put = unstructured_overload<check_put, op::put_>(deterministic_kernel<SchemaOf<op::put_>, put_kernel>());
   return put(self, index, source, accumulate);
@@ -57,7 +59,8 @@ at::Tensor& put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& so
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_gather, op::gather>(library, cpu::gather_outf, kChecked);
-  // Not isin.Scalar_Tensor: its meta function announces an empty output, and the kernel gives one number.
+  // isin.Scalar_Tensor is in operators/tensor_compare/tensor_compare.cpp, because PyTorch's meta function requests an
+  // empty output for it, but the kernel returns one number.
   structured<meta::structured_isin_Tensor_Scalar, op::isin_Tensor_Scalar>(library, cpu::isin_outf,
                                                                           {.overlap = kNotItself});
   structured<meta::structured_isin_Tensor_Tensor, op::isin_Tensor_Tensor>(library, cpu::isin_outf,

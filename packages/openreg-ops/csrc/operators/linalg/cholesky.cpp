@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The factorisation of positive-definite matrices, and what is made of it: inverses and solutions.
+// The Cholesky factorization of positive-definite matrices, and inverses and solutions computed from it.
 #include <ATen/ops/_linalg_check_errors.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr Operator kInverse{"aten::cholesky_inverse"};
 
-// `info` is what LAPACK gives: the first zero on the diagonal, counted from 1. Then there is no inverse.
+// Sets `info` as LAPACK does: to the position of the first zero on the diagonal, counted from 1, or to 0. Does not
+// write the result if there is such a zero, because there is no inverse then.
 void invert_kernel(const at::Tensor& self, bool upper, at::Tensor& result, at::Tensor& info) {
   const at::Tensor is_zero = self.diagonal(0, -2, -1).eq(0);
   info.zero_();
@@ -48,8 +49,8 @@ at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
 
 #if OPENREG_TORCH_HAS_CHOLESKY
 
-// torch.cholesky(), which PyTorch had until 2.13. A matrix that is not positive-definite shows when the host reads
-// `info`, which waits, as on a GPU.
+// Implements torch.cholesky(), which PyTorch had until 2.13. Blocks to read `info`, as on a GPU, and throws if a matrix
+// is not positive-definite.
 at::Tensor factorize(const at::Tensor& self, bool upper) {
   TORCH_WARN_ONCE(
       "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release; "

@@ -9,10 +9,11 @@ namespace openreg::ops {
 
 namespace {
 
-// LAPACK does not end on infinities, so PyTorch looks for them first, on every device: the host waits.
+// Throws c10::Error if a value is not finite, because LAPACK does not terminate on infinities. Blocks to read the
+// result, as on every device of PyTorch.
 OutputSpec meta_values(const at::Tensor& self) {
   at::native::squareCheckInputs(self, "linalg.eig");
-  const c10::ScalarType dtype = c10::toComplexType(self.scalar_type());  // PyTorch's error for integers
+  const c10::ScalarType dtype = c10::toComplexType(self.scalar_type());  // throws PyTorch's error for integers
   require_lapack_dtype("linalg_eig_out_cpu", self.scalar_type());
   TORCH_CHECK(at::isfinite(self).all().item<bool>(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   return output_of(self.sizes().slice(0, self.dim() - 1), dtype).allowing({.casts = true});
@@ -23,7 +24,7 @@ std::array<OutputSpec, 2> meta_eig(const at::Tensor& self) {
   return {values, column_major(self.sizes(), values.dtype)};
 }
 
-// Its out= form has another name.
+// Both overloads are registered by hand, because the out= overload has another name.
 const auto kEigvals = unstructured_operator<meta_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf,
                                                                               {.data_check = DataCheck::kAlways});
 

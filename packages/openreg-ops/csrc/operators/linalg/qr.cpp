@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// QR factorisations, and products with the reflectors of LAPACK's form of them.
+// QR factorizations, and products with the reflectors in which LAPACK stores them.
 #include "operators/linalg/outputs.h"
 #include "registration/declare.h"
 
@@ -16,7 +16,7 @@ std::array<OutputSpec, 2> meta_geqrf(const at::Tensor& self) {
           output_of(tau, self.scalar_type()).allowing({.casts = true})};
 }
 
-// What householder_product and ormqr ask of reflectors and their factors.
+// Throws c10::Error if reflectors and their factors do not match, for householder_product and ormqr.
 void check_reflectors(const char* name, const at::Tensor& input, const at::Tensor& tau) {
   TORCH_CHECK(input.dim() - tau.dim() == 1, name,
               ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
@@ -38,7 +38,7 @@ OutputSpec meta_householder_product(const at::Tensor& input, const at::Tensor& t
               ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   check_reflectors(kName, input, tau);
   require_lapack_dtype("orgqr_cpu", input.scalar_type());
-  // The kernel computes in memory of its own.
+  // The output may overlap operands, because the kernel computes in its own memory.
   return column_major(input.sizes(), input.scalar_type()).allowing({.casts = true, .overlaps = true});
 }
 
@@ -60,7 +60,7 @@ OutputSpec meta_ormqr(const at::Tensor& input, const at::Tensor& tau, const at::
               ": Expected input and other to have the same dtype, but input has dtype ", input.scalar_type(),
               " and other has dtype ", other.scalar_type());
   require_lapack_dtype("ormqr_cpu", input.scalar_type());
-  // The kernel computes in memory of its own.
+  // The output may overlap operands, because the kernel computes in its own memory.
   return column_major(other.sizes(), other.scalar_type()).allowing({.overlaps = true});
 }
 

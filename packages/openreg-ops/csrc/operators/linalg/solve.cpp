@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Systems of linear equations: of general, symmetric and triangular matrices, least squares, and inverses.
+// Solutions of systems of linear equations with general, symmetric and triangular matrices, least squares, and
+// inverses.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_lstsq.h>
 
@@ -23,7 +24,8 @@ OutputSpec meta_solve_triangular(const at::Tensor& self, const at::Tensor& b, bo
   return column_major(sizes, b.scalar_type()).allowing({.elementwise = true});
 }
 
-// The residuals of gelsd and gelss exist only for a matrix of full rank, which the kernel finds out.
+// Returns the specifications of solution, residuals, rank and singular values. With gelsd and gelss, residuals exist
+// only for a matrix of full rank, which the kernel determines.
 std::array<OutputSpec, 4> meta_lstsq(const at::Tensor& self, const at::Tensor& b, std::string_view driver) {
   constexpr const char* kName = "torch.linalg.lstsq";
   TORCH_CHECK(self.dim() >= 2, kName, ": input must have at least 2 dimensions.");
@@ -64,7 +66,7 @@ void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<dou
                   std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals, at::Tensor& rank,
                   at::Tensor& singular_values) {
   if (self.numel() == 0) {
-    // The CPU resizes the outputs on its way, which aliases do not allow.
+    // The CPU's function resizes the outputs for an empty operand, which aliases do not allow.
     const auto [of_solution, of_residuals, of_rank, of_singular_values] = at::linalg_lstsq(self, b, rcond, driver);
     solution.copy_(of_solution);
     if (of_residuals.sizes() == residuals.sizes()) {

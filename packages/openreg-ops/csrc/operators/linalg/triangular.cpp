@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Triangular parts, and the LU factorisation, which ends in them.
+// Triangular parts of matrices, and the LU factorization, whose results are such parts.
 #include <algorithm>
 
 #include "registration/declare.h"
@@ -8,19 +8,20 @@ namespace openreg::ops {
 
 namespace {
 
-// Whether the kernels find all elements of an output: they take the matrices of a batch to follow each other, and write
-// beyond them if they do not. In place they do not, most often.
-bool is_in_order(const at::Tensor& out) {
+// Returns true if the kernels find all elements of an output. They assume that the matrices of a batch are consecutive
+// in memory, and otherwise write out of bounds.
+bool is_batch_contiguous(const at::Tensor& out) {
   return out.dim() <= 2 || out.is_contiguous() || out.mT().is_contiguous();
 }
 
 void check_order(const at::Tensor& /*self*/, int64_t /*diagonal*/, at::Tensor& out) {
-  if (!is_in_order(out)) {
+  if (!is_batch_contiguous(out)) {
     at::assert_no_internal_overlap(out);
   }
 }
 
-// PyTorch's checks leave out the sizes of the pivots, and its kernels read and write beside those that do not fit.
+// Throws c10::Error if the pivots have wrong sizes. PyTorch does not check them, and its kernels would read and write
+// out of bounds.
 void check_pivots(const at::Tensor& lu, const at::Tensor& pivots, bool /*unpack_data*/, bool unpack_pivots) {
   if (!unpack_pivots || lu.dim() < 2) {
     return;
@@ -34,7 +35,7 @@ void check_pivots(const at::Tensor& lu, const at::Tensor& pivots, bool /*unpack_
 
 template <auto kFunctional, auto kOut>
 at::Tensor& in_order(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
-  return is_in_order(out) ? kOut(self, diagonal, out) : out.copy_(kFunctional(self, diagonal));
+  return is_batch_contiguous(out) ? kOut(self, diagonal, out) : out.copy_(kFunctional(self, diagonal));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

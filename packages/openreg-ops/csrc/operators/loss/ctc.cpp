@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connectionist temporal classification (Graves et al., ICML 2006), with backward. Lengths are on the host, by
-// definition; those that come as tensors are read there. Targets may be on the host, too.
+// Connectionist temporal classification (Graves et al., ICML 2006), with backward. Lengths are arguments on the host by
+// definition, so tensors of lengths are read there. Targets may also be on the host.
 #include <ATen/ops/_ctc_loss_backward_native.h>
 #include <ATen/ops/_ctc_loss_native.h>
 
@@ -34,7 +34,8 @@ void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::
   }
 }
 
-// The states of a path: each label, and a blank before and after it.
+// Returns the number of states of the longest path: one for each label, and a blank before and after it. Throws
+// c10::Error if the targets do not match the lengths.
 int64_t count_states(const at::Tensor& targets, c10::IntArrayRef target_lengths) {
   int64_t longest = 0;
   int64_t sum = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses of elements and of margins, with backward. The CPU computes margins of half precision in no kernel; here they
-// are computed in float.
+// Elementwise losses and margin losses, with backward. The CPU has no margin kernels for half precision, so these
+// compute in float.
 #include <ATen/core/Reduction.h>
 #include <ATen/native/LossMulti.h>
 
@@ -11,7 +11,8 @@ namespace openreg::ops {
 
 namespace {
 
-// What a loss per element becomes. PyTorch's iterator computes it, so that it may replace an operand.
+// Returns the specification of a loss after its reduction. The output may be an operand itself, because PyTorch's
+// TensorIterator computes it.
 OutputSpec reduced(OutputSpec per_element, int64_t reduction) {
   return (reduction == at::Reduction::None ? std::move(per_element) : scalar_output(per_element.dtype))
       .allowing({.elementwise = true});
@@ -25,7 +26,7 @@ OutputSpec meta_cross_entropy(const at::Tensor& self, const at::Tensor& target, 
 OutputSpec meta_huber(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   OutputSpec per_element = output_of_operands(self, target);
-  per_element.dtype = self.scalar_type();  // that of the target is converted
+  per_element.dtype = self.scalar_type();  // the target is converted to it
   return reduced(std::move(per_element), reduction);
 }
 
@@ -46,7 +47,7 @@ OutputSpec meta_multi_margin(const at::Tensor& self, const at::Tensor& target, c
                                                               : scalar_output(self.scalar_type());
 }
 
-// The gradient of a loss: one number in any shape, or as many as the loss.
+// Throws c10::Error if the gradient does not match the loss. For a 0-dim loss it has one element, in any shape.
 void expect_gradient(const char* name, const at::Tensor& grad, const OutputSpec& loss) {
   loss.sizes.empty() ? expect_count(name, "grad_output", grad, 1, loss.dtype)
                      : expect(name, "grad_output", grad, loss.sizes, loss.dtype);
@@ -85,7 +86,7 @@ OutputSpec meta_multilabel_backward(const at::Tensor& grad, const at::Tensor& se
   return output_of_shape(self).allowing({.elsewhere = true});
 }
 
-// PyTorch computes these with an iterator; the result of mse_loss_backward is contiguous.
+// Meta functions of derivatives that PyTorch's TensorIterator computes. The result of mse_loss_backward is contiguous.
 constexpr auto meta_mse_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
                                       const auto&... /*rest*/) {
   const OutputSpec spec = broadcast_derivative(self, target, grad);
@@ -103,7 +104,7 @@ OutputSpec meta_cross_entropy_backward(const at::Tensor& grad, const at::Tensor&
                                        MaybeTensor weight, int64_t /*reduction*/) {
   constexpr const char* kName = op::binary_cross_entropy_backward::name;
   const c10::ScalarType dtype = self.scalar_type();
-  // PyTorch drops dimensions of one element before it broadcasts.
+  // PyTorch drops dimensions of size 1 before it broadcasts.
   const at::Tensor squeezed = self.squeeze();
   expect_expandable(kName, "grad_output", grad.squeeze(), squeezed.sizes(), dtype);
   expect_expandable(kName, "target", target.squeeze(), squeezed.sizes(), dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The negative log likelihood of classes, one for each sample or, for images, for each pixel; with backward.
+// The negative log likelihood loss with backward. There is one class for each sample, or for each pixel of an image.
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 
@@ -23,7 +23,8 @@ void check_images(const at::Tensor& self, const at::Tensor& target, MaybeTensor 
               "expected target of dtype int64 or uint8, but got ", target.scalar_type());
 }
 
-// The kernels do not look at what an out= tensor shares its memory with.
+// Returns the specification of an output that may overlap operands and itself, because PyTorch's kernels do not check
+// this.
 OutputSpec unchecked_output(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   return output_of(sizes, dtype).allowing({.overlaps = true, .expands = true});
 }
@@ -35,7 +36,8 @@ std::array<OutputSpec, 2> meta_forward2d(const at::Tensor& self, const at::Tenso
   return {unchecked_output(sizes, self.scalar_type()), unchecked_output({}, self.scalar_type())};
 }
 
-// What the kernels read of one dtype; a gradient of one number may have any shape.
+// Throws c10::Error unless the operands that the kernels read have the sizes and the one dtype that they require. A
+// gradient of one element may have any shape.
 void check_backward(const char* name, const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
                     MaybeTensor weight, int64_t reduction, const at::Tensor& total_weight) {
   const c10::ScalarType dtype = self.scalar_type();
@@ -62,7 +64,8 @@ constexpr auto meta_backward2d = [](const at::Tensor& grad, const at::Tensor& se
   return unchecked_output(self.sizes(), self.scalar_type());
 };
 
-// The CPU's kernel wants a gradient that is contiguous; the launch copies another one to its place.
+// Replaces a result that is not contiguous by a new tensor, because the CPU's kernel requires a contiguous one. The
+// launch copies it to its place.
 at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
                        int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight, at::Tensor& result) {
   if (!result.is_contiguous()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators on nested tensors of strided layout that are one launch over all components. What the kernels here do not
-// take goes to PyTorch's function for the CPU, which refuses it before it touches the buffer.
+// Operators on nested tensors of strided layout, with one launch for all components. Operands that the kernels here do
+// not support go to PyTorch's CPU function, which rejects them before it accesses the buffer.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/_nested_from_padded_native.h>
 #include <ATen/ops/_softmax.h>
@@ -28,7 +28,8 @@ constexpr Operator kMaskedSoftmax{op::_nested_tensor_softmax_with_shape::name};
 
 // Products ------------------------------------------------------------------------------------------------------------
 
-// Matrices of one dtype in batches of as many components, whose sizes fit one by one.
+// Returns true if both operands are nested tensors of one dtype with equally many components, and the matrices of each
+// pair can be multiplied.
 bool are_factors(const at::Tensor& self, const at::Tensor& other) {
   if (!self.is_nested() || !other.is_nested() || self.dim() != other.dim() || self.dim() < 3 ||
       self.scalar_type() != other.scalar_type() || self.device() != other.device() || self.size(0) != other.size(0) ||
@@ -49,7 +50,8 @@ void matmul_kernel(at::TensorList outputs, at::TensorList left, at::TensorList r
   }
 }
 
-// PyTorch's function pads, multiplies, and then asks the device which elements to keep.
+// Multiplies each pair of components. PyTorch's function would pad, multiply, and then block to read from the device
+// which elements to keep.
 at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
   if (!are_factors(self, other)) {
     return call_host_composite<op::matmul>(kNested, self, other);
@@ -66,7 +68,8 @@ at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
 
 // Sums ----------------------------------------------------------------------------------------------------------------
 
-// Over the last dimension, which stays as one of size 1: PyTorch has no other sum of such tensors.
+// Returns true for a sum over the last dimension that keeps it with size 1, because PyTorch has no other sum of nested
+// tensors.
 bool is_sum_of_rows(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
   return is_packed(self) && keepdim && dims.has_value() && dims->size() == 1 &&
          at::maybe_wrap_dim(dims->front(), self.dim()) == self.dim() - 1;
@@ -81,9 +84,9 @@ void sum_kernel(at::TensorList outputs, at::TensorList operands) {
 
 at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                std::optional<c10::ScalarType> dtype) {
-  const bool is_served = is_sum_of_rows(self, dims, keepdim) && !dtype.has_value() &&
-                         (dtype_bit(self.scalar_type()) & (kIntegers | kFloating)) != 0;
-  if (!is_served) {
+  const bool is_supported = is_sum_of_rows(self, dims, keepdim) && !dtype.has_value() &&
+                            (dtype_bit(self.scalar_type()) & (kIntegers | kFloating)) != 0;
+  if (!is_supported) {
     return call_host_composite<op::sum_dim_IntList>(kNested, self, dims, keepdim, dtype);
   }
   const CurrentDevice current(self.device());
@@ -114,7 +117,7 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::Opti
 
 // Padding -------------------------------------------------------------------------------------------------------------
 
-// The part of a batch of padded tensors that component i fills.
+// Returns the part of a batch of padded tensors that component i fills.
 at::Tensor filled_part(const at::Tensor& padded, size_t i, c10::IntArrayRef sizes) {
   at::Tensor part = padded.select(0, static_cast<int64_t>(i));
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
@@ -137,9 +140,9 @@ at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArra
     smallest.insert(smallest.begin(), self.size(0));
   }
   const c10::IntArrayRef sizes = output_size.value_or(smallest);
-  const bool is_served =
+  const bool is_supported =
       is_packed(self) && std::equal(smallest.begin(), smallest.end(), sizes.begin(), sizes.end(), std::less_equal<>());
-  if (!is_served) {
+  if (!is_supported) {
     const at::OptionalSymIntArrayRef size =
         output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
     return call_host_composite<op::to_padded_tensor>(kNested, self, padding, size);
@@ -157,14 +160,15 @@ void from_padded_kernel(at::TensorList outputs, const at::Tensor& padded) {
   }
 }
 
-// Whether `sizes` has a row for each tensor of the batch that does not go beyond it.
+// Returns true if `sizes` has a row for each tensor of the batch, and no size exceeds that of the tensor.
 bool fits_in(const at::Tensor& sizes, const at::Tensor& padded) {
   return sizes.device().is_cpu() && sizes.scalar_type() == at::kLong && sizes.dim() == 2 && sizes.numel() > 0 &&
          sizes.size(0) == padded.size(0) && sizes.size(1) == padded.dim() - 1 && sizes.ge(0).all().item<bool>() &&
          sizes.le(at::tensor(padded.sizes().slice(1))).all().item<bool>();
 }
 
-// `swaps_heads`: the batch is (batch, heads, length, width), and components are (length, heads * width).
+// Returns the nested tensor whose components are the parts of the padded batch with these sizes. With `swaps_heads`,
+// the batch is (batch, heads, length, width), and components are (length, heads * width).
 at::Tensor from_padded(const at::Tensor& padded, const at::Tensor& sizes, bool swaps_heads) {
   const at::Tensor batch = swaps_heads && padded.dim() == 4 ? padded.transpose(1, 2).flatten(2) : padded;
   if ((swaps_heads && padded.dim() != 4) || batch.dim() < 2 || !fits_in(sizes, batch)) {
@@ -178,7 +182,7 @@ at::Tensor from_padded(const at::Tensor& padded, const at::Tensor& sizes, bool s
 
 // Softmax of scores ---------------------------------------------------------------------------------------------------
 
-// Scores are (batch, heads, length, length); zero beyond the length of each component.
+// Scores are (batch, heads, length, length). The output is zero beyond the length of each component.
 void masked_softmax_kernel(const at::Tensor& scores, c10::IntArrayRef lengths, at::Tensor& output) {
   output.zero_();
   for (size_t i = 0; i < lengths.size(); ++i) {

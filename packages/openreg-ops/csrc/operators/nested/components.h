@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nested tensors of strided layout: a buffer on the device with one dimension, and on the host three tensors of int64
-// that say where in it each component lies (sizes and strides, one row per component, and offsets). So the host knows
-// all shapes without asking the device, and no operator on them has to wait.
+// Functions for nested tensors of strided layout. Such a tensor has a buffer of one dimension on the device. On the
+// host it has three int64 tensors with the place of each component: sizes and strides, with one row per component, and
+// offsets. So the host has all shapes, and no operator blocks to read them.
 //
-// PyTorch's functions for such tensors on the CPU are loops over ordinary operators, most of them, and serve every
-// device (strided.cpp). What reads the buffer itself, or would cost many launches, is a launch of our own over aliases
-// of the components.
+// Most of PyTorch's CPU functions for such tensors are loops over ordinary operators, and work on every device
+// (strided.cpp). A function that reads the buffer itself, or would need many launches, is replaced by one launch over
+// aliases of the components.
 #pragma once
 
 #include <ATen/NestedTensorImpl.h>
@@ -20,29 +20,29 @@ inline const at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
   return *at::native::get_nested_tensor_impl(tensor);
 }
 
-// Whether it is a nested tensor with components, which have dimensions and lie one behind the other without gaps.
+// Returns true for a nested tensor that has components, all with dimensions, and consecutive in memory without gaps.
 inline bool is_packed(const at::Tensor& tensor) {
   return tensor.is_nested() && nested(tensor).get_nested_sizes().dim() == 2 && nested(tensor).size(0) > 0 &&
          tensor.dim() > 1 && at::native::nested_tensor_impl_is_contiguous(&nested(tensor));
 }
 
-// A new nested tensor on the current device, packed, whose components have the rows of `sizes`; its content is
-// undefined. `sizes` is on the host and belongs to it from then on.
+// Returns a new packed nested tensor on the current device with undefined content. Its components have the rows of
+// `sizes` as sizes. Shares `sizes`, which is on the host and must not change afterwards.
 inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions& options) {
   const int64_t count = sizes.prod(1).sum().item<int64_t>();
   return at::detail::make_tensor<at::native::NestedTensorImpl>(make_output({count}, {}, options.layout(c10::kStrided)),
                                                                sizes);
 }
 
-// The largest size in each dimension of the components, of a tensor that is_packed().
+// Returns the largest size of the components in each dimension. The tensor must be packed (`is_packed()`).
 inline std::vector<int64_t> largest_sizes(const at::Tensor& tensor) {
   const at::Tensor largest = nested(tensor).get_nested_sizes().amax(0);
   const auto* sizes = largest.const_data_ptr<int64_t>();
   return std::vector<int64_t>(sizes, sizes + largest.numel());
 }
 
-// Launches `kernel(outputs, arguments...)`, where `outputs` are the components of a nested tensor that it writes, as a
-// TensorList. Types are those of the other parameters, and say how the launch owns each argument.
+// Launches `kernel(outputs, args...)`. `outputs` is a TensorList of the components of the nested tensor `output`.
+// Parameters are the types of the kernel's other parameters, and determine how the launch owns each argument.
 template <class... Parameters, class Kernel>
 void launch_on_components(const Operator& op, const at::Tensor& output, Kernel kernel,
                           const std::remove_reference_t<Parameters>&... args) {

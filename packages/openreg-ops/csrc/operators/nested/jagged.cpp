@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nested tensors of layout torch.jagged are a subclass of Tensor that PyTorch writes in Python over ordinary tensors:
-// the values of all components in one, and where each begins. They need two operators of their own, which pad.
-// Attention on them is csrc/operators/attention/efficient.cpp.
+// Operators on nested tensors of layout torch.jagged, a subclass of Tensor that PyTorch implements in Python. It wraps
+// ordinary tensors: one with the values of all components, and one with their offsets. Only padding and its inverse
+// need operators of their own. Attention is in csrc/operators/attention/efficient.cpp.
 #include "registration/declare.h"
 
 namespace openreg::ops {
@@ -37,7 +37,7 @@ OutputSpec meta_to_jagged(const at::Tensor& dense, at::TensorList offsets, std::
 const auto kToJagged =
     unstructured_operator<meta_to_jagged, op::_padded_dense_to_jagged_forward>(cpu::_padded_dense_to_jagged_forward);
 
-// Without the number of rows the last offset is read, which waits.
+// Reads the last offset if the number of rows is not passed, which blocks.
 at::Tensor to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total) {
   check_offsets("_padded_dense_to_jagged_forward", offsets);
   const int64_t rows = total.has_value() ? *total : offsets[0].select(0, -1).item<int64_t>();

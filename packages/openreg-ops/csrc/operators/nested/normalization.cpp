@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layer normalisation of nested tensors of strided layout. PyTorch's function for them checks the operands, makes the
-// outputs, and calls a stub with the buffer as rows: a kernel of PyTorch's CPU in a launch.
+// Layer normalization of nested tensors of strided layout. PyTorch's function checks the operands, allocates the
+// outputs, and calls a stub with the buffer as rows. The stub launches PyTorch's CPU kernel.
 #include <ATen/native/layer_norm.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr Operator kLayerNorm{"aten::native_layer_norm", kFloats};
 constexpr Operator kLayerNormBackward{"aten::native_layer_norm_backward"};
 
-// An operand of so many rows; of one dimension where there is one.
+// Return an operand as a matrix of `rows` rows, or as a vector. An undefined operand stays undefined.
 at::Tensor rows_of(const at::Tensor& tensor, int64_t rows) {
   return tensor.defined() ? tensor.view({rows, -1}) : tensor;
 }
@@ -32,7 +32,8 @@ void layer_norm_kernel(const at::Tensor& input, const at::Tensor& weight, const 
   results.put({normalised, means, rstds});
 }
 
-// The stubs: called on the host. The input is the buffer; `rows` times `width` are its elements.
+// The kernels of the two stubs, which PyTorch calls on the host. The input is the buffer, which has `rows` times
+// `width` elements.
 void layer_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, int64_t rows,
                 int64_t /*width*/, double eps, at::Tensor* output, at::Tensor* mean, at::Tensor* rstd) {
   const OperandDeviceGuard device(kLayerNorm, input, weight, bias);

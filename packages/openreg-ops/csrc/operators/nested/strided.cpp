@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nested tensors of strided layout: which of PyTorch's functions for those on the CPU run on the device as they are,
-// and what becomes of the others.
+// Operators on nested tensors of strided layout: PyTorch's CPU functions that work on this device unchanged, and a
+// fallback that rejects the others.
 #include <ATen/ops/_nested_tensor_from_mask_left_aligned_native.h>
 #include <ATen/ops/_nested_tensor_from_mask_native.h>
 #include <ATen/ops/_nested_view_from_buffer_native.h>
@@ -13,15 +13,16 @@ namespace openreg::ops {
 
 namespace {
 
-void refuse_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
+void throw_unsupported_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(),
                               ": the openreg device has no such operator for nested tensors of strided layout; make "
                               "the tensor with layout=torch.jagged, or keep it on the CPU");
 }
 
-// Functions that touch the buffer through ordinary operators alone, or not at all (registration/non_strided.h).
-// tests/test_nested_strided.py runs each, and names those of PyTorch that stand neither here nor in components.cpp.
-constexpr const char* kComposed[] = {
+// Functions that access the buffer only through ordinary operators, or not at all (registration/non_strided.h). The
+// test tests/test_nested_strided.py calls each, and lists PyTorch's functions that are neither here nor in
+// components.cpp.
+constexpr const char* kHostComposites[] = {
     "_fused_sdp_choice",
     "_native_multi_head_attention",
     "_nested_from_padded_and_nested_example",
@@ -118,7 +119,8 @@ constexpr const char* kComposed[] = {
     "zero_",
 };
 
-// PyTorch's function for the CPU pads first, too, and then reads what it padded.
+// Pads and calls the operator for dense tensors, because PyTorch's CPU function pads, too, but then reads the padded
+// tensor itself.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> rescale_qkv(const at::Tensor& qkv, const at::Tensor& bias,
                                                            int64_t heads) {
   return at::_transform_bias_rescale_qkv(qkv.to_padded_tensor(0.0), bias, heads);
@@ -129,7 +131,7 @@ void record_nested_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  // Sizes depend on the data of the mask: these wait.
+  // The functions that take a mask block, because sizes depend on its data.
   function<op::_nested_tensor_from_mask>(library, at::native::NestedTensor_nested_tensor_from_mask);
   function<op::_nested_tensor_from_mask_left_aligned>(library,
                                                       at::native::NestedTensor_nested_tensor_from_mask_left_aligned);
@@ -138,13 +140,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
   const RegistrationKeyGuard strided(c10::DispatchKey::NestedTensorPrivateUse1);
-  host_composite<kNested>(library, kComposed);
+  host_composite<kNested>(library, kHostComposites);
   function<op::_transform_bias_rescale_qkv>(library, rescale_qkv);
   function<op::record_stream>(library, record_nested_stream);
 }
 
 TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_nested>());
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&throw_unsupported_nested>());
 }
 
 }  // namespace

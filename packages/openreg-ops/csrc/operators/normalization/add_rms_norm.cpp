@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A custom operator as in mechanisms/custom_operator.cpp, launched by the short form; mechanisms/autograd_function.cpp
-// makes it differentiable through torch::autograd::Function. What stands between two blocks of many transformers, in
-// one launch: sum = input + residual, output = sum / rms(sum) * weight, with the root mean square over the last
-// dimension.
+// The custom operator openreg::add_rms_norm, defined as in mechanisms/custom_operator.cpp, but launched by the short
+// form. mechanisms/autograd_function.cpp makes it differentiable through torch::autograd::Function. One launch computes
+// what is between two blocks of many transformers: sum = input + residual, output = sum / rms(sum) * weight. The root
+// mean square (rms) is over the last dimension.
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
+// Batch normalization with backward. PyTorch has three families of operators for it, which all run the same two
+// kernels.
 #include "launch/derivative.h"
 #include "operators/normalization/statistics.h"
 #include "registration/declare.h"
@@ -11,7 +12,7 @@ namespace {
 using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Specs = std::array<OutputSpec, 3>;
 
-// The input has channels, and there is a number of each parameter for each of them.
+// Throws c10::Error unless the input has channels, and each parameter that is passed has one number for each channel.
 void check_channels(const char* name, const at::Tensor& input,
                     std::initializer_list<std::optional<at::Tensor>> numbers) {
   TORCH_CHECK(input.dim() >= 2, name, ": expected an input of at least 2 dimensions, (batch, channels, ...), but got ",
@@ -28,13 +29,14 @@ Specs meta_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor b
   check_channels(op::native_batch_norm::name, input, {weight, bias, running_mean, running_var});
   TORCH_CHECK(training || (is_given(running_mean) && is_given(running_var)), op::native_batch_norm::name,
               ": in evaluation running_mean and running_var must be given");
-  // In evaluation nothing is saved, and PyTorch gives empty tensors.
+  // In evaluation nothing is saved, and PyTorch returns empty tensors.
   const OutputSpec saved =
       output_of({training ? input.size(1) : 0}, statistics_type(input, weight, bias, running_mean, running_var));
   return {with_last_sizes(input, {}), saved, saved};
 }
 
-// In evaluation: in training, running statistics are written as well.
+// The operator in evaluation. In training, batch_norm() launches by hand, because running statistics are written as
+// well.
 const auto kEvaluation = unstructured_operator<meta_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
@@ -73,7 +75,7 @@ Specs meta_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, 
   if (is_given(weight)) {
     expect(kName, "weight", weight, parameter.sizes, weight->scalar_type());
   }
-  // In training what was saved counts, in evaluation what runs. The others may be missing, or empty.
+  // Training requires the saved statistics, and evaluation the running ones. The others may be absent or empty.
   const auto expect_spare = [&](const char* what, MaybeTensor statistic) {
     if (is_given(statistic)) {
       expect(kName, what, statistic, statistic->numel() == 0 ? c10::IntArrayRef({0}) : parameter.sizes,
@@ -98,7 +100,7 @@ Specs meta_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, 
 const auto kBatchNormBackward = unstructured_operator<meta_batch_norm_backward, op::native_batch_norm_backward>(
     cpu::native_batch_norm_backward, checked(kFloats));
 
-// Running statistics that are always there, or never.
+// Operators with running statistics that are always passed, or never.
 
 Tensors batch_norm_legit(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean,
                          at::Tensor& running_var, bool training, double momentum, double eps) {
@@ -110,7 +112,8 @@ Tensors batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTe
   return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
 }
 
-// The `reserve` is for devices whose library wants a workspace back; this one does not.
+// Operators that also return `reserve`, a workspace for backward that the libraries of some devices need. It is empty
+// here.
 
 using WithReserve = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -126,7 +129,7 @@ WithReserve batch_norm_with_update(const at::Tensor& input, MaybeTensor weight, 
   return with_reserve(batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps));
 }
 
-// PyTorch's form for any device calls a kernel of the CPU.
+// PyTorch's implementation for all devices calls a CPU kernel.
 WithReserve batch_norm_no_update(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                                  MaybeTensor running_mean, MaybeTensor running_var, double momentum, double eps) {
   return with_reserve(batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps));
@@ -140,7 +143,7 @@ Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
                                        eps, wanted);
 }
 
-// The out forms put the results in their places afterwards.
+// The out= overload of a functional operator, which copies the results into the out= tensors afterwards.
 template <auto kFunctional>
 struct Out;
 template <class... Args, Tensors (*kFunctional)(Args...)>
@@ -152,7 +155,7 @@ struct Out<kFunctional> {
     };
     const Tensors results = kFunctional(args...);
     put(output, std::get<0>(results));
-    if (std::get<1>(results).numel() != 0) {  // without training there are none, and the places stay as they are
+    if (std::get<1>(results).numel() != 0) {  // in evaluation there are none, and these outputs stay unchanged
       put(mean, std::get<1>(results));
       put(invstd, std::get<2>(results));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Group normalisation with backward. The input is (n, c, ...), with hxw elements in what follows.
+// Group normalization with backward. The input is (n, c, ...), with `hxw` elements in the dimensions after c.
 #include "launch/derivative.h"
 #include "operators/normalization/statistics.h"
 #include "registration/declare.h"
@@ -24,8 +24,8 @@ void check_operands(const char* name, const at::Tensor& input, MaybeTensor weigh
   }
 }
 
-// The CPU's kernels take operands that are dense in the format that the input suggests, and dense parameters. What is
-// made for it must not lie in the memory that an output waits in.
+// Return a dense operand, because the CPU's kernels require operands in the input's memory format and dense parameters.
+// The guard keeps a copy out of an output's memory, which the outer guard of the launch would supply.
 at::Tensor dense(const at::Tensor& operand, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
   const OutputRedirectGuard elsewhere(std::initializer_list<at::Tensor>{});
   return operand.contiguous(format);
@@ -47,7 +47,7 @@ Tensors group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
                                 groups, eps);
 }
 
-// Without a weight there is no bias either.
+// Returns the gradients that exist: without a weight there is no bias either.
 std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
   return {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(weight)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layer normalisation, and that by the root mean square (what torch.nn.functional.rms_norm runs on a device that has
-// it), with backward.
+// Layer normalization and RMS normalization, with backward. torch.nn.functional.rms_norm calls the fused operator on a
+// device that has it.
 #include <ATen/OpMathType.h>
 #include <ATen/native/layer_norm.h>
 #include <ATen/ops/empty.h>
@@ -22,7 +22,7 @@ namespace {
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-// The sizes of a statistic: one number for each of what is normalised.
+// Returns the sizes of a statistic, which has one number for each normalized row.
 std::vector<int64_t> rows_of(const at::Tensor& input, c10::IntArrayRef shape) {
   std::vector<int64_t> rows = input.sizes().vec();
   std::fill(rows.end() - static_cast<int64_t>(shape.size()), rows.end(), 1);
@@ -61,7 +61,7 @@ Tensors layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10
                                          {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(bias)});
 }
 
-// The last dimensions, which are normalised, or those before them.
+// Returns the last dimensions if `normalised`, which are those of `shape`, or else the dimensions before them.
 std::vector<int64_t> dims_of(const at::Tensor& input, c10::IntArrayRef shape, bool normalised) {
   const auto count = static_cast<int64_t>(shape.size());
   std::vector<int64_t> dims(normalised ? count : input.dim() - count);
@@ -73,7 +73,8 @@ double elements_in_row(const at::Tensor& input, const at::Tensor& rstd) {
   return static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(rstd.numel(), 1));
 }
 
-// PyTorch's formula is for real and complex numbers; this is for real ones, as the fused operators of GPUs are.
+// Throws c10::Error for wrong operands. Complex numbers are among them, because the kernel is for real ones, as the
+// fused operators of GPUs are. PyTorch's formula is for both.
 void check_rms_norm(const char* name, const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight) {
   at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(shape), value_or_undefined(weight));
   TORCH_CHECK_NOT_IMPLEMENTED((dtype_bit(input.scalar_type()) & kFloating) != 0, name, ": not implemented for '",
@@ -90,7 +91,7 @@ Pair rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weigh
   const at::Tensor x = wide(input);
   const double smallest = x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                          : static_cast<double>(std::numeric_limits<float>::epsilon());
-  // Made by at::empty(), these are the outputs themselves, unless the output has another dtype.
+  // at::empty() returns the outputs themselves (support/output_redirect.h), unless the output has another dtype.
   at::Tensor normalised = at::empty(x.sizes(), x.options());
   at::Tensor rstd = at::empty(rows_of(input, shape), x.options());
   at::linalg_vector_norm_out(rstd, x, 2, dims_of(input, shape, true), /*keepdim=*/true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dtypes that a normalisation computes in, and of what it keeps for backward.
+// The dtypes in which a normalization computes, and in which it saves statistics for backward.
 #pragma once
 
 #include <ATen/OpMathType.h>
@@ -9,8 +9,8 @@
 
 namespace openreg::ops {
 
-// Statistics are kept in float where the operand is of lower precision and what is known of them is float. Throws
-// c10::Error, in PyTorch's words, for other mixtures.
+// Returns the dtype of the statistics: float if the input has lower precision and the parameters are float, else the
+// input's dtype. Throws c10::Error, in PyTorch's words, for other mixtures.
 template <class... Parameters>
 c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... parameters) {
   const bool mixed = at::native::is_mixed_type(input, value_or_undefined(parameters)...);
@@ -18,7 +18,7 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
     at::native::check_mixed_data_type(input, value_or_undefined(parameters)...);
   }
   const c10::ScalarType dtype = at::native::param_scalar_type(input, mixed);
-  // PyTorch's check looks no further than the first parameter where that has the dtype of the input.
+  // PyTorch checks only the first parameter if that has the dtype of the input.
   const auto check = [&](MaybeTensor parameter) {
     TORCH_CHECK(!is_given(parameter) || parameter->scalar_type() == dtype,
                 "normalization: expected weight, bias and statistics of dtype ", dtype, " for an input of dtype ",
@@ -28,7 +28,7 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
   return dtype;
 }
 
-// On the engine: an operand in the dtype that it is computed in, float for half and bfloat16.
+// Returns an operand in the dtype in which the kernel computes: float for half and bfloat16. Runs on the engine thread.
 inline at::Tensor wide(const at::Tensor& tensor) {
   return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of batch normalisation over several processes: what torch.nn.SyncBatchNorm calls between its collectives.
-// PyTorch has them for GPUs only, so no kernel of the CPU is behind them.
+// The parts of batch normalization over several processes, which torch.nn.SyncBatchNorm calls between its collectives.
+// PyTorch has them only for GPUs, so the kernels are our own.
 //
-//   forward   batch_norm_stats: mean and 1/deviation of this process's part. After all processes have exchanged these,
-//             batch_norm_gather_stats: those of the whole batch, and the running statistics. batch_norm_elemt: y.
-//   backward  batch_norm_backward_reduce: this process's sums, which are added over all processes;
-//             batch_norm_backward_elemt: the gradient of the input.
+//   forward   batch_norm_stats computes mean and 1/deviation of this process's part. After all processes have exchanged
+//             these, batch_norm_gather_stats computes those of the whole batch, and updates the running statistics.
+//             Then batch_norm_elemt computes the output.
+//   backward  batch_norm_backward_reduce computes this process's sums, which are then added over all processes.
+//             Then batch_norm_backward_elemt computes the gradient of the input.
 //
-// Statistics and sums are vectors, a number for each channel (dimension 1 of the input), of the dtype in which the
-// input is computed: float for half and bfloat16.
+// Statistics and sums are vectors with a number for each channel, which is dimension 1 of the input. They have the
+// dtype in which the kernel computes, which is float for half and bfloat16.
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mul.h>
@@ -33,7 +34,7 @@ c10::ScalarType statistics_dtype(const at::Tensor& input) {
   return at::toOpMathType(input.scalar_type());
 }
 
-// The dimensions of an input over which a channel is summed.
+// Returns the dimensions over which each channel is summed.
 std::vector<int64_t> all_but_channels(const at::Tensor& input) {
   std::vector<int64_t> dims(static_cast<size_t>(input.dim()) - 1);
   std::iota(dims.begin(), dims.end(), 1);
@@ -41,7 +42,7 @@ std::vector<int64_t> all_but_channels(const at::Tensor& input) {
   return dims;
 }
 
-// A number for each channel, in the shape that an input is calculated with.
+// Returns a vector with a number for each channel in a shape that broadcasts to the input.
 at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& input) {
   std::vector<int64_t> sizes(static_cast<size_t>(input.dim()), 1);
   sizes[1] = -1;
@@ -55,7 +56,8 @@ void check_input(const char* name, const at::Tensor& input) {
               ": expected an input of half, bfloat16, float or double, got ", input.scalar_type());
 }
 
-// Vectors of a number for each channel, in the dtype of the input, or in that of its statistics.
+// Throws c10::Error unless each defined vector has a number for each channel, in the dtype of the input or of its
+// statistics.
 void check_vectors(const char* name, const at::Tensor& input,
                    std::initializer_list<std::pair<const char*, at::Tensor>> vectors) {
   for (const auto& [what, vector] : vectors) {
@@ -81,18 +83,18 @@ Pair stats(const at::Tensor& input, double eps) {
   return {std::move(mean), variance.add_(eps).rsqrt_()};
 }
 
-// The statistics of all processes, one row for each, and how many values each has. They are combined in double, for
-// the counts of a large batch are not exact in float.
-struct Gathered {
+// The statistics of the whole batch, and its number of values. combine() computes them from one row for each process.
+// They are double, because the counts of a large batch are not exact in float.
+struct BatchStatistics {
   at::Tensor mean;
   at::Tensor variance;
   double count;
 };
 
-Gathered combine(const at::Tensor& means, const at::Tensor& invstds, const at::Tensor& counts, double eps) {
+BatchStatistics combine(const at::Tensor& means, const at::Tensor& invstds, const at::Tensor& counts, double eps) {
   const at::Tensor weights = counts.to(at::kDouble).reshape({-1, 1});
   const double count = weights.sum().item<double>();
-  const double divisor = std::max(count, 1.0);  // of processes that all had nothing: zeros
+  const double divisor = std::max(count, 1.0);  // statistics are zeros if no process has values
   const at::Tensor of_each = means.to(at::kDouble);
   at::Tensor mean = at::mul(of_each, weights).sum(0).div_(divisor);
   const at::Tensor variances = invstds.to(at::kDouble).pow(-2).sub_(eps);
@@ -110,7 +112,7 @@ void move_towards(std::optional<at::Tensor>& running, const at::Tensor& statisti
 void gather_kernel(const at::Tensor& means, const at::Tensor& invstds, std::optional<at::Tensor>& running_mean,
                    std::optional<at::Tensor>& running_var, double momentum, double eps, const at::Tensor& counts,
                    at::Tensor& mean, at::Tensor& invstd) {
-  const Gathered all = combine(means, invstds, counts, eps);
+  const BatchStatistics all = combine(means, invstds, counts, eps);
   if (all.count > 0) {
     move_towards(running_mean, all.mean, momentum);
     move_towards(running_var, all.variance.mul(all.count / (all.count - 1)), momentum);
@@ -119,7 +121,7 @@ void gather_kernel(const at::Tensor& means, const at::Tensor& invstds, std::opti
   invstd.copy_(all.variance.add(eps).rsqrt_());
 }
 
-// PyTorch's schema does not tell that the running statistics are updated.
+// Launches the kernel, which also updates the running statistics. PyTorch's schema does not declare that.
 Pair gather(const Operator& op, const at::Tensor& input, const at::Tensor& means, const at::Tensor& invstds,
             MaybeTensor running_mean, MaybeTensor running_var, double momentum, double eps, const at::Tensor& counts) {
   const OperandDeviceGuard device(op, input, means, invstds, running_mean, running_var, counts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weight normalisation with backward: w = v * (g / |v|), with one norm for each place along `dim`
+// Weight normalization with backward: w = v * (g / |v|), with one norm for each index along `dim`
 // (torch.nn.utils.parametrizations.weight_norm).
 #include <ATen/OpMathType.h>
 #include <ATen/WrapDimUtils.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-// The dimensions that a norm runs over.
+// Returns the dimensions over which a norm is computed: all except `dim`.
 std::vector<int64_t> other_dims(const at::Tensor& tensor, int64_t dim) {
   dim = at::maybe_wrap_dim(dim, tensor.dim());
   std::vector<int64_t> dims;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fused optimiser steps, one launch for all parameters of a group (torch.optim with fused=True). That of SGD runs our
-// own kernel where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats in a release of PyTorch whose kernel
-// for the CPU gets those wrong.
+// Fused optimizer steps, with one launch for all parameters of a group (torch.optim with fused=True). SGD runs our own
+// kernel if OPENREG_KERNELS=raw selects it. It always does for 16-bit floats in a release of PyTorch whose CPU kernel
+// computes those wrongly.
 //
-// The kernels go through the memory of a parameter, its gradient and its state side by side. So all of them have to be
-// dense, and to lie in the same order: what is dense in another order, as a contiguous gradient of a parameter in
-// channels-last format is, goes through a copy in the parameter's order. PyTorch's kernels for the CPU do not look, and
-// pair elements that do not belong together; CUDA's refuse both.
+// The kernels traverse the memory of a parameter, its gradient and its state in parallel. So all of these must be dense
+// and have one order of elements in memory. A dense tensor in another order is copied to the parameter's order. An
+// example is a contiguous gradient of a parameter in channels-last format. PyTorch's CPU kernels do not check this, and
+// would pair wrong elements. CUDA's kernels reject tensors that are not dense or have another order.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -23,10 +23,10 @@ namespace openreg::ops {
 
 namespace {
 
-// What a step may be given. All of it throws c10::Error that names the operator, the operand and what is accepted.
-class StepOperands {
+// Checks of a step's operands. Each throws c10::Error, with the operator, the operand and what is accepted.
+class StepOperandChecks {
  public:
-  StepOperands(const char* name, at::TensorList parameters) : name_(name), parameters_(parameters) {
+  StepOperandChecks(const char* name, at::TensorList parameters) : name_(name), parameters_(parameters) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       TORCH_CHECK_NOT_IMPLEMENTED((dtype_bit(parameters[i].scalar_type()) & kFloating) != 0, name,
                                   ": not implemented for '", parameters[i].scalar_type(),
@@ -35,8 +35,8 @@ class StepOperands {
     }
   }
 
-  // A list of a tensor for each parameter.
-  const StepOperands& per_parameter(const char* what, at::TensorList list) const {
+  // Requires a list with a dense tensor for each parameter, of its shape, and of the group's dtype and device.
+  const StepOperandChecks& per_parameter(const char* what, at::TensorList list) const {
     check_count(what, list);
     for (size_t i = 0; i < list.size(); ++i) {
       check_like(what, i, list[i], parameters_[i]);
@@ -44,13 +44,13 @@ class StepOperands {
     return *this;
   }
 
-  // The same where an option asks for it; else nothing reads the list, and it may be empty.
-  const StepOperands& per_parameter_if(bool wanted, const char* what, at::TensorList list) const {
+  // Same as `per_parameter()` if `wanted`. Otherwise nothing reads the list, and it may be empty.
+  const StepOperandChecks& per_parameter_if(bool wanted, const char* what, at::TensorList list) const {
     return wanted || !list.empty() ? per_parameter(what, list) : *this;
   }
 
-  // A list of a number for each parameter: how many steps it has made.
-  const StepOperands& steps(const char* what, at::TensorList list) const {
+  // Requires a list with a number for each parameter: the count of its steps.
+  const StepOperandChecks& steps(const char* what, at::TensorList list) const {
     check_count(what, list);
     for (size_t i = 0; i < list.size(); ++i) {
       TORCH_CHECK(list[i].numel() == 1 && list[i].device() == parameters_[i].device(), name_, ": ", what, "[", i,
@@ -61,9 +61,9 @@ class StepOperands {
     return *this;
   }
 
-  // A learning rate, which may be a number of the host.
-  const StepOperands& rate(double /*rate*/) const { return *this; }
-  const StepOperands& rate(const at::Tensor& rate) const {
+  // Requires a learning rate, which may be a number on the host.
+  const StepOperandChecks& rate(double /*rate*/) const { return *this; }
+  const StepOperandChecks& rate(const at::Tensor& rate) const {
     TORCH_CHECK(rate.numel() == 1 &&
                     (rate.device().is_cpu() || parameters_.empty() || rate.device() == parameters_[0].device()),
                 name_, ": lr has the shape ", rate.sizes(), " and is on ", rate.device(),
@@ -71,8 +71,8 @@ class StepOperands {
     return *this;
   }
 
-  // What torch.amp.GradScaler passes.
-  const StepOperands& scaling(MaybeTensor grad_scale, MaybeTensor found_inf) const {
+  // Requires the tensors that torch.amp.GradScaler passes, or none.
+  const StepOperandChecks& scaling(MaybeTensor grad_scale, MaybeTensor found_inf) const {
     check_number("grad_scale", grad_scale);
     check_number("found_inf", found_inf);
     return *this;
@@ -112,13 +112,13 @@ class StepOperands {
   at::TensorList parameters_;
 };
 
-// Adam and AdamW.
+// Checks the operands of Adam and AdamW.
 template <class Form, class Rate>
 void check_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_exp_avg_sqs, at::TensorList state_steps, Rate lr, double /*beta1*/, double /*beta2*/,
                 double /*weight_decay*/, double /*eps*/, bool amsgrad, bool /*maximize*/, MaybeTensor grad_scale,
                 MaybeTensor found_inf) {
-  StepOperands(Form::name, self)
+  StepOperandChecks(Form::name, self)
       .per_parameter("grads", grads)
       .per_parameter("exp_avgs", exp_avgs)
       .per_parameter("exp_avg_sqs", exp_avg_sqs)
@@ -132,7 +132,7 @@ template <class Form, class Rate>
 void check_adagrad(at::TensorList self, at::TensorList grads, at::TensorList state_sums, at::TensorList state_steps,
                    Rate lr, double /*lr_decay*/, double /*weight_decay*/, double /*eps*/, bool /*maximize*/,
                    MaybeTensor grad_scale, MaybeTensor found_inf) {
-  StepOperands(Form::name, self)
+  StepOperandChecks(Form::name, self)
       .per_parameter("grads", grads)
       .per_parameter("state_sums", state_sums)
       .steps("state_steps", state_steps)
@@ -144,15 +144,15 @@ template <class Form, class Rate>
 void check_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double /*weight_decay*/,
                double momentum, Rate lr, double /*dampening*/, bool /*nesterov*/, bool /*maximize*/,
                bool /*is_first_step*/, MaybeTensor grad_scale, MaybeTensor found_inf) {
-  StepOperands(Form::name, self)
+  StepOperandChecks(Form::name, self)
       .per_parameter("grads", grads)
       .per_parameter_if(momentum != 0, "momentum_buffer_list", momenta)
       .rate(lr)
       .scaling(grad_scale, found_inf);
 }
 
-// Whether the elements of two dense tensors of one shape lie in the same order.
-bool lies_like(const at::Tensor& tensor, const at::Tensor& other) {
+// Returns true if the elements of two dense tensors of one shape have one order in memory.
+bool has_same_layout(const at::Tensor& tensor, const at::Tensor& other) {
   for (int64_t i = 0; i < tensor.dim(); ++i) {
     if (tensor.size(i) != 1 && tensor.stride(i) != other.stride(i)) {
       return false;
@@ -161,11 +161,11 @@ bool lies_like(const at::Tensor& tensor, const at::Tensor& other) {
   return true;
 }
 
-// An argument of a step; of a list of tensors, those that lie like the parameters: themselves, or copies.
+// An argument of a step. Tensors of a list are replaced by copies if they do not have the parameters' order in memory.
 template <class T>
-class InOrder {
+class MatchedLayout {
  public:
-  InOrder(at::TensorList /*parameters*/, T argument) : argument_(argument) {}
+  MatchedLayout(at::TensorList /*parameters*/, T argument) : argument_(argument) {}
   T get() const { return argument_; }
   void put_back() const {}
 
@@ -173,11 +173,11 @@ class InOrder {
   T argument_;
 };
 template <>
-class InOrder<at::TensorList> {
+class MatchedLayout<at::TensorList> {
  public:
-  InOrder(at::TensorList parameters, at::TensorList given) : given_(given) {
+  MatchedLayout(at::TensorList parameters, at::TensorList given) : given_(given) {
     for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i].dim() == parameters[i].dim() && !lies_like(given[i], parameters[i])) {
+      if (given[i].dim() == parameters[i].dim() && !has_same_layout(given[i], parameters[i])) {
         if (copies_.empty()) {
           copies_ = given.vec();
         }
@@ -187,7 +187,7 @@ class InOrder<at::TensorList> {
     }
   }
   at::TensorList get() const { return copies_.empty() ? given_ : at::TensorList(copies_); }
-  // The step may have written to them; gradients lose their scale.
+  // Copies the copies back, because the step may have written to them: it also unscales gradients.
   void put_back() const {
     for (size_t i = 0; i < copies_.size(); ++i) {
       if (!copies_[i].is_same(given_[i])) {
@@ -201,7 +201,7 @@ class InOrder<at::TensorList> {
   std::vector<at::Tensor> copies_;
 };
 
-// Checks the operands and makes the step on tensors that lie like the parameters.
+// Checks the operands, and makes the step on tensors that have the parameters' order in memory.
 template <auto kCheck, auto& kStep, class... Args>
 void step(at::TensorList self, Args... args) {
   kCheck(self, args...);
@@ -209,7 +209,7 @@ void step(at::TensorList self, Args... args) {
     return;
   }
   const CurrentDevice current(self[0].device());
-  const std::tuple<InOrder<Args>...> in_order{InOrder<Args>(self, args)...};
+  const std::tuple<MatchedLayout<Args>...> in_order{MatchedLayout<Args>(self, args)...};
   std::apply([&](const auto&... argument) { kStep(self, argument.get()...); }, in_order);
   std::apply([](const auto&... argument) { (argument.put_back(), ...); }, in_order);
 }
@@ -227,12 +227,12 @@ const float* address_of(MaybeTensor number) {
 
 const bool kEveryType = raw_kernels_chosen();
 
-// Whether our own kernel is to run, and not PyTorch's.
+// Returns true if our own kernel must run instead of PyTorch's.
 bool is_ours(at::ScalarType type) {
   return kEveryType || (OPENREG_TORCH_SGD_SKIPS_16_BITS && at::isReducedFloatingType(type));
 }
 
-// Gives false where PyTorch's kernel is to run.
+// Launches our own kernel and returns true, or returns false if PyTorch's kernel must run.
 bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
                 MaybeTensor given_rate, MaybeTensor scale, MaybeTensor found_inf) {
   if (!is_ours(self[0].scalar_type())) {
@@ -241,7 +241,7 @@ bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList moment
   const c10::Device device = self[0].device();
   std::optional<at::Tensor> learning_rate;
   if (given_rate.has_value()) {
-    learning_rate = given_rate->to(at::kFloat);  // what the kernel reads
+    learning_rate = given_rate->to(at::kFloat);  // the dtype that the kernel reads
   }
   arguments.type = self[0].scalar_type();
   arguments.learning_rate_address = address_of(learning_rate);
@@ -285,7 +285,7 @@ void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, doub
 void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
                    double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
                    bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
-  const bool on_host = lr.device().is_cpu();  // read now: the caller may change it before the kernel runs
+  const bool on_host = lr.device().is_cpu();  // read now, because the caller may change it
   const auto arguments =
       numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
   if (!launch_sgd(self, grads, momenta, arguments, on_host ? std::nullopt : std::optional(lr), grad_scale, found_inf)) {

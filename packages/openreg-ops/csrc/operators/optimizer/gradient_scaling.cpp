@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gradient scaling, as torch.amp.GradScaler uses it: gradients lose the scale and are searched for infinities and nan,
-// and the scale is adapted to what was found, in two launches that nothing waits for. Arguments are checked on the
-// host: in a kernel, a wrong one would put the device into its error state.
+// Gradient scaling for torch.amp.GradScaler, in two launches for which the host does not block. The first unscales
+// gradients and searches them for infinities and NaN. The second adapts the scale to the result. The host checks the
+// arguments, because an exception of a kernel would become the device's sticky error.
 #include "registration/declare.h"
 
 namespace openreg::ops {
@@ -20,7 +20,7 @@ bool is_gradient_type(c10::ScalarType dtype) {
 
 void check_unscale(at::TensorList gradients, const at::Tensor& found_inf, const at::Tensor& inverse_scale) {
   constexpr const char* kName = op::_amp_foreach_non_finite_check_and_unscale_::name;
-  const OperandDeviceGuard device({kName}, gradients, found_inf, inverse_scale);  // numbers, too, are on the device
+  const OperandDeviceGuard device({kName}, gradients, found_inf, inverse_scale);  // also checks the device of numbers
   check_one_element(kName, "found_inf", found_inf, at::kFloat);
   check_one_element(kName, "inv_scale", inverse_scale, at::kFloat);
   for (const at::Tensor& gradient : gradients) {
@@ -43,7 +43,7 @@ void check_update(const at::Tensor& scale, const at::Tensor& growth_tracker, con
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  // `found_inf` becomes 1 where a gradient is not finite, else it stays as it is.
+  // `found_inf` becomes 1 if a gradient is not finite, and otherwise stays unchanged.
   unstructured<check_unscale, op::_amp_foreach_non_finite_check_and_unscale_>(
       library, cpu::_amp_foreach_non_finite_check_and_unscale_);
   unstructured<check_update, op::_amp_update_scale_>(library, cpu::_amp_update_scale_);

@@ -25,7 +25,8 @@ OutputSpec meta_reflection(const at::Tensor& self, c10::IntArrayRef padding) {
   return with_last_sizes(self, {out_height, out_width});
 }
 
-// The gradient has the shape that forward's meta function gives, or what describes it here.
+// Throws c10::Error unless the gradient has the shape of the forward operator's output. kForwardSizes returns it, from
+// PyTorch's meta function or ours.
 template <class Backward, auto kForwardSizes>
 void check_gradient(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
   expect(Backward::name, "grad_output", grad, kForwardSizes(self, padding), self.scalar_type());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Average pooling with backward: avg_pool and adaptive_avg_pool. The CPU's avg_pool takes volumes of half precision in
-// no kernel; here they are pooled in float.
+// Average pooling with backward: avg_pool and adaptive_avg_pool. The CPU's avg_pool has no kernel for volumes of half
+// precision, so these are pooled in float.
 #include "launch/derivative.h"
 #include "registration/declare.h"
 
@@ -28,7 +28,8 @@ OutputSpec meta_adaptive_out(const at::Tensor& self, c10::IntArrayRef output_siz
                                                    : meta_adaptive<2>(self, output_size);
 }
 
-// A gradient of any spatial sizes, which are the output's.
+// Throws c10::Error if the gradient does not match the input. Its spatial sizes may be any, because they are the
+// output's.
 template <int kDims>
 void check_adaptive_gradient(const char* name, const at::Tensor& grad, const at::Tensor& self) {
   expect_dim(name, "grad_output", grad, self.dim());
@@ -50,7 +51,7 @@ constexpr auto meta_adaptive3d_backward = [](const at::Tensor& grad, const at::T
   return output_of_shape(self);
 };
 
-// The gradient has the shape that the forward operator's meta function gives.
+// Throws c10::Error unless the gradient has the shape that the forward operator's meta function requests.
 template <class Backward, class Meta>
 void check_gradient(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                     c10::IntArrayRef stride, c10::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
@@ -60,7 +61,7 @@ void check_gradient(const at::Tensor& grad, const at::Tensor& self, c10::IntArra
          self.scalar_type());
 }
 
-// The kernel writes one element after the other, whatever the strides.
+// Copies the result, because PyTorch's out= kernel writes elements consecutively and ignores the strides.
 at::Tensor& adaptive3d_backward_kernel(const at::Tensor& grad, const at::Tensor& self, at::Tensor& grad_input) {
   return grad_input.copy_(cpu::_adaptive_avg_pool3d_backward(grad, self));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Maximum pooling with backward: max_pool, adaptive_max_pool and fractional_max_pool. Where PyTorch
-// has no meta function, as of max_pool in three dimensions, the shapes are ours to check.
+// Maximum pooling with backward: max_pool, adaptive_max_pool and fractional_max_pool. If PyTorch has no meta function,
+// as for max_pool in three dimensions, this file checks the shapes.
 #include <ATen/native/Pool.h>
 #include <ATen/ops/aminmax.h>
 
@@ -11,7 +11,7 @@ namespace openreg::ops {
 
 namespace {
 
-// Three numbers, from one for all or three; without a stride, the kernel's size.
+// Returns three numbers, from one for all dimensions or from three. Throws c10::Error for any other count.
 std::array<int, 3> triple(c10::IntArrayRef given, const char* what) {
   TORCH_CHECK(given.size() == 1 || given.size() == 3, "max_pool3d: ", what,
               " must be either a single int, or a tuple of three ints");
@@ -45,7 +45,7 @@ std::array<OutputSpec, 2> meta_max_pool3d(const at::Tensor& self, c10::IntArrayR
                                  in[1], in[2], out[0], out[1], out[2], "max_pool3d_with_indices_out_cpu_template()");
   OutputSpec values = with_last_sizes(self, out);
   if (self.dim() == 4 && self.unsqueeze(0).suggest_memory_format() == c10::MemoryFormat::ChannelsLast3d) {
-    // A volume without a batch.
+    // A volume without a batch has no memory format, so its channels-last strides are computed here.
     const auto strides = c10::get_channels_last_strides_3d({1, values.sizes[0], out[0], out[1], out[2]});
     values.strides = c10::DimVector(strides.begin() + 1, strides.end());
     values.format = c10::MemoryFormat::Contiguous;
@@ -55,14 +55,15 @@ std::array<OutputSpec, 2> meta_max_pool3d(const at::Tensor& self, c10::IntArrayR
   return {values, indices};
 }
 
-// The gradient and the places of the maxima have the shape of the output.
+// Throws c10::Error unless the gradient and the indices of the maxima have the shape of the output, `sizes`.
 void check_gradient(const char* name, const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
                     c10::IntArrayRef sizes) {
   expect(name, "grad_output", grad, sizes, self.scalar_type());
   expect(name, "indices", indices, sizes, at::kLong);
 }
 
-// The sizes of the input, with others for the last dimensions.
+// Returns the sizes of the input, with `last` as the last ones. Throws c10::Error if the input has another number of
+// dimensions.
 c10::DimVector pooled_sizes(const at::Tensor& self, c10::IntArrayRef last) {
   TORCH_CHECK(
       self.dim() == static_cast<int64_t>(last.size()) + 1 || self.dim() == static_cast<int64_t>(last.size()) + 2,
@@ -78,7 +79,7 @@ OutputSpec meta_max_pool3d_backward(const at::Tensor& grad, const at::Tensor& se
   return with_last_sizes(self, {}).allowing({.elsewhere = true});
 }
 
-// PyTorch's meta functions do not compare all of it.
+// Checks of backward operators, because PyTorch's meta functions do not compare all of it.
 void check_max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                bool ceil_mode, const at::Tensor& indices) {
@@ -104,9 +105,10 @@ constexpr auto meta_fractional_backward = [](const at::Tensor& grad, const at::T
   return output_of_shape(self).allowing({.elsewhere = true});
 };
 
-// On the engine: the kernels write to the places of the maxima without looking where these are. -1 stands for none.
+// Throws c10::Error if an index is out of bounds, because the kernels do not check the positions to which they write.
+// An index of -1 means that there is no maximum. Runs on the engine thread.
 template <class Operator, int kDims>
-void require_places(const at::Tensor& self, const at::Tensor& indices) {
+void check_indices_on_engine(const at::Tensor& self, const at::Tensor& indices) {
   if (indices.numel() > 0) {
     const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
     const auto [least, greatest] = at::aminmax(indices);
@@ -117,21 +119,21 @@ void require_places(const at::Tensor& self, const at::Tensor& indices) {
 at::Tensor& max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                 c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                 bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
-  require_places<op::max_pool2d_with_indices_backward, 2>(self, indices);
+  check_indices_on_engine<op::max_pool2d_with_indices_backward, 2>(self, indices);
   return cpu::max_pool2d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
                                                     indices, grad_input);
 }
 at::Tensor& max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                 c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                 bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
-  require_places<op::max_pool3d_with_indices_backward, 3>(self, indices);
+  check_indices_on_engine<op::max_pool3d_with_indices_backward, 3>(self, indices);
   return cpu::max_pool3d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
                                                     indices, grad_input);
 }
 template <class Operator, int kDims, auto* kKernel>
 at::Tensor& adaptive_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
                               at::Tensor& grad_input) {
-  require_places<Operator, kDims>(self, indices);
+  check_indices_on_engine<Operator, kDims>(self, indices);
   return kKernel(grad, self, indices, grad_input);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Unpooling: values go back to the places where max_pool found them.
+// Unpooling, which writes values to the positions where max_pool found them.
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
@@ -45,8 +45,8 @@ OutputSpec meta_unpool3d(const at::Tensor& self, const at::Tensor& indices, c10:
   return meta_unpool<3>(self, indices, output_size);
 }
 
-// By another kernel: at::cpu::max_unpool* ask, when they run, whether algorithms have to be deterministic. That was
-// answered at the launch.
+// Implements max_unpool by scatter_, because at::cpu::max_unpool* read the flag of torch.use_deterministic_algorithms()
+// when they run. On a device the flag's value at the launch counts, and meta_unpool() has read it.
 template <int kDims>
 void unpool(const at::Tensor& self, const at::Tensor& indices, at::Tensor& out) {
   if (out.numel() == 0) {

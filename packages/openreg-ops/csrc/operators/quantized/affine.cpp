@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From numbers to integers and back, and the parameters of that: quantize_per_tensor, quantize_per_channel, dequantize,
-// int_repr, q_scale and the like.
+// Conversions from numbers to quantized integers and back, and their parameters: quantize_per_tensor,
+// quantize_per_channel, dequantize, int_repr, q_scale and similar operators.
 #include <ATen/native/quantized/AffineQuantizer.h>
 #include <ATen/native/quantized/cpu/QuantUtils.h>
 #include <ATen/ops/dequantize_native.h>
@@ -37,7 +37,7 @@ void dequantize_kernel(const at::Tensor& quantized, at::Tensor& numbers) {
   quantizer_of(quantized)->dequantize_out(numbers, quantized);
 }
 
-// The zero point is an integer of the dtype.
+// Throws c10::Error unless the dtype's integers can represent the zero point.
 void check_zero_point(int64_t zero_point, c10::ScalarType dtype) {
   AT_DISPATCH_QINT_AND_SUB_BYTE_TYPES(dtype, "quantize_tensor_per_tensor_affine", [&] {
     using Integer = std::numeric_limits<underlying_t>;
@@ -48,7 +48,7 @@ void check_zero_point(int64_t zero_point, c10::ScalarType dtype) {
   });
 }
 
-// One scale for each channel of the tensor.
+// Throws c10::Error unless the quantizer has one scale for each channel of the tensor.
 void check_channels(const at::Tensor& tensor, const at::PerChannelAffineQuantizer& quantizer, const char* what) {
   const int64_t axis = quantizer.axis();
   const int64_t count = quantizer.scales().numel();
@@ -79,7 +79,7 @@ std::vector<at::Tensor> quantize_each(at::TensorList tensors, const at::Tensor& 
   return at::native::quantize_per_tensor_list_cpu(tensors, scales.cpu(), zero_points.cpu(), dtype);
 }
 
-// A zero point that is no integer of the dtype shows in the kernel, for which the caller waits.
+// The launch is synchronous if zero points are integers, because the kernel throws if the dtype cannot represent one.
 at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales, const at::Tensor& zero_points,
                                 int64_t axis, c10::ScalarType dtype) {
   constexpr Operator kQuantize{op::quantize_per_channel::name};
@@ -99,7 +99,7 @@ at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales
   return result;
 }
 
-// PyTorch's function for the CPU, on numbers that are on the device: the smallest and largest are asked for.
+// Does what PyTorch's CPU function does. Blocks to read the smallest and the largest number from the device.
 at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType dtype, bool reduce_range) {
   TORCH_CHECK(dtype == at::kQInt8 || dtype == at::kQUInt8, "dtype ", dtype, "not supported");
   const auto smallest = self.min().item<float>();
@@ -112,7 +112,7 @@ at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType d
   return quantize_per_tensor(self, chosen.scale, chosen.zero_point, dtype);
 }
 
-// Like quantize_per_channel(): PyTorch's kernel looks at the zero points.
+// The launch is synchronous if a per-channel quantizer has integer zero points, because PyTorch's kernel checks them.
 at::Tensor dequantize(const at::Tensor& self) {
   constexpr Operator kDequantize{op::dequantize_self::name};
   const OperandDeviceGuard device(kDequantize, self);
@@ -123,9 +123,9 @@ at::Tensor dequantize(const at::Tensor& self) {
   const bool by_floats = quantizer->qscheme() == c10::kPerChannelAffineFloatQParams;
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
-  const bool is_judged = quantizer->qscheme() == c10::kPerChannelAffine;
-  launch(kDequantize, device, is_judged ? SyncPolicy::kSyncUnlessCapturing : SyncPolicy::kAsync, &dequantize_kernel,
-         self, result);
+  const bool kernel_checks_zero_points = quantizer->qscheme() == c10::kPerChannelAffine;
+  launch(kDequantize, device, kernel_checks_zero_points ? SyncPolicy::kSyncUnlessCapturing : SyncPolicy::kAsync,
+         &dequantize_kernel, self, result);
   return result;
 }
 
@@ -151,7 +151,8 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
   const RegistrationKeyGuard quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::dequantize_self>(library, dequantize);
   function<op::int_repr>(library, int_repr);
-  // The host has these, but for the tensors of one per channel, which it gives as they are.
+  // These need no launch, because quantizers are on the host. The tensors of a per-channel quantizer are returned
+  // unchanged.
   host_composite<kQuantized>(library, {"dequantize.tensors", "q_per_channel_axis", "q_per_channel_scales",
                                        "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"});
 }

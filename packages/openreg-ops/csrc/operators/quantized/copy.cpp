@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of quantised tensors, whose integers are copied as those of dense tensors, and what else moves or compares
-// nothing but integers.
+// Copies of quantized tensors, whose integers are copied as those of dense tensors, and other operators that only move
+// or compare integers.
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/equal.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kCopyFrom = "aten::_copy_from";
 
-// Numbers into a quantised tensor, which keeps its quantiser.
+// Quantizes numbers into a quantized tensor, which keeps its quantizer.
 void quantize_into(const at::Tensor& numbers, const at::Tensor& destination) {
   TORCH_CHECK(numbers.scalar_type() == at::kFloat, "Quantized copy only works with kFloat as source Tensor");
   TORCH_CHECK(destination.sizes().equals(numbers.sizes()),
@@ -73,7 +73,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
   return copy_from(self, dst, false);
 }
 
-// PyTorch's own gives a tensor that is not dense a copy on the device where it was.
+// Makes the tensor dense first, because PyTorch's function leaves the copy of any other tensor on the source's device.
 at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
                    std::optional<c10::Device> device, std::optional<bool> pin_memory, bool non_blocking,
                    std::optional<c10::MemoryFormat> format) {

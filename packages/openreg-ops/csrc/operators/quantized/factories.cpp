@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Making quantised tensors of integers and parameters. PyTorch's own functions make them with an allocator that it
-// chooses by its quantisation engine, which for one of them is the host's; so these allocate themselves.
+// Factories of quantized tensors, from integers and parameters. PyTorch's functions use an allocator that its
+// quantization engine determines, which for one engine is the host's. So these functions allocate themselves.
 #include <ATen/ops/_empty_affine_quantized.h>
 #include <ATen/ops/_empty_affine_quantized_native.h>
 #include <ATen/ops/_empty_per_channel_affine_quantized.h>
@@ -33,7 +33,7 @@ at::Tensor empty_affine(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*l
                         at::make_per_tensor_affine_quantizer(scale, zero_point, *dtype));
 }
 
-// The scales bring a call here whose tensor shall be on the host: a copy from the device makes it so.
+// Also makes tensors on the host: a copy from the device calls it for one, because the scales are on the device.
 at::Tensor empty_per_channel(c10::IntArrayRef size, const at::Tensor& scales, const at::Tensor& zero_points,
                              int64_t axis, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
                              std::optional<bool> pin_memory, MaybeFormat format) {
@@ -67,7 +67,7 @@ at::Tensor make_per_channel(const at::Tensor& self, const at::Tensor& scales, co
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  // Of a dtype that is not quantised: PyTorch's own refusals.
+  // PyTorch's functions throw its own errors for a dtype that is not quantized.
   function<op::_empty_affine_quantized>(library, at::native::empty_affine_quantized_other_backends_stub);
   function<op::_empty_per_channel_affine_quantized>(library,
                                                     at::native::empty_per_channel_affine_quantized_other_backends_stub);
@@ -80,7 +80,8 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
   function<op::_empty_affine_quantized>(library, empty_affine);
   function<op::_empty_per_channel_affine_quantized>(library, empty_per_channel);
   function<op::empty_memory_format>(library, empty_quantized);
-  // They end in those above. PyTorch has no strided ones, and says so.
+  // PyTorch's functions here call the factories above, except empty_strided: PyTorch has no strided factory, and
+  // throws.
   host_composite<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers as quantisation would leave them, for training that knows of it: dense operators with gradients. And choosing
-// a scale and a zero point.
+// Fake quantization for quantization-aware training: dense operators with gradients that round numbers as quantization
+// would. choose_qparams_optimized selects a scale and a zero point.
 #include "registration/cached_meta.h"
 #include "registration/declare.h"
 
@@ -35,7 +35,7 @@ std::array<OutputSpec, 2> meta_by_tensors(const at::Tensor& self, const at::Tens
   return numbers_and_mask(self);
 }
 
-// The kernel compares the zero points with the range, and on a GPU the host waits to hear it, too.
+// The kernel checks the range of the zero points, so the launch is synchronous, as on a GPU.
 constexpr auto meta_per_channel = [](const at::Tensor& self, const auto&... /*rest*/) {
   return numbers_and_mask(self);
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch.ops.quantized: layers on quantised tensors, and on dense ones that the kernel quantises itself ("dynamic").
-// Weights are objects of the host (packed.cpp), whoever made them: the engine's kernel takes them as they are.
+// torch.ops.quantized: layers on quantized tensors, and on dense ones that the kernel quantizes itself ("dynamic").
+// Weights are host objects (packed.cpp), from whatever device they came. The kernel on the engine reads them directly.
 #include "registration/cached_meta.h"
 #include "registration/declare.h"
 #include "registration/non_strided.h"
@@ -17,7 +17,7 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedPrivateUse1, library) {
   cached_meta(library, {"mul", "mul.Scalar", "mul.Scalar2", "mul.Scalar_out", "mul.out", "mul_out", "mul_relu",
                         "mul_relu.Scalar", "mul_relu.Scalar2", "mul_relu.Scalar_out", "mul_relu.out", "mul_relu_out",
                         "mul_scalar", "mul_scalar_out", "mul_scalar_relu", "mul_scalar_relu_out"});
-  // Here a number of the device, or of the host, says which scale comes out.
+  // The scale of the result depends on the value of a tensor, which is on the device or the host.
   synchronous<kQuantized>(
       library, {"add_scalar.Tensor", "add_scalar_out.Tensor", "add_scalar_relu.Tensor", "add_scalar_relu_out.Tensor",
                 "mul_scalar.Tensor", "mul_scalar_out.Tensor", "mul_scalar_relu.Tensor", "mul_scalar_relu_out.Tensor"});
@@ -34,7 +34,7 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedPrivateUse1, library) {
                         "conv_transpose2d", "conv_transpose3d"});
 }
 
-// Dense operands.
+// Operators on dense operands.
 TORCH_LIBRARY_IMPL(quantized, PrivateUse1, library) {
   const RegistrationKeyGuard of_dense(c10::DispatchKey::PrivateUse1, "quantized");
   cached_meta(library,
@@ -57,7 +57,7 @@ TORCH_LIBRARY_IMPL(quantized, PrivateUse1, library) {
   cached_meta(library, {"int4mm_packed_weight_cpu", "max_pool2d"});
 }
 
-// Weights of which whole blocks are zero.
+// Operators with block-sparse weights.
 TORCH_LIBRARY_IMPL(sparse, QuantizedPrivateUse1, library) {
   const RegistrationKeyGuard of_quantized(c10::DispatchKey::QuantizedPrivateUse1, "sparse");
   cached_meta(library, {"qlinear", "qlinear_relu"});
@@ -65,7 +65,7 @@ TORCH_LIBRARY_IMPL(sparse, QuantizedPrivateUse1, library) {
 
 TORCH_LIBRARY_IMPL(sparse, PrivateUse1, library) {
   const RegistrationKeyGuard of_dense(c10::DispatchKey::PrivateUse1, "sparse");
-  cached_meta(library, {"qlinear_dynamic"});  // with relu, none of PyTorch's engines has it
+  cached_meta(library, {"qlinear_dynamic"});  // none of PyTorch's engines has it with relu
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's operators on quantised tensors. Those that make such tensors, take their parameters, or move nothing but
+// PyTorch's operators on quantized tensors. Operators that make such tensors, access their parameters, or only move
 // integers have files of their own.
 #include "registration/cached_meta.h"
 #include "registration/declare.h"
@@ -26,7 +26,7 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
   // Reductions and sorting.
   cached_meta(library, {"max", "max.dim", "max.unary_out", "mean.dim", "mean.out", "min", "min.dim", "min.unary_out",
                         "sort.stable", "std.correction", "std.correction_out", "topk"});
-  // Layers without weights, and normalisation.
+  // Layers without weights, and normalization.
   cached_meta(library, {"_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_upsample_nearest_exact2d",
                         "_upsample_nearest_exact3d", "adaptive_avg_pool3d.out", "avg_pool2d", "avg_pool3d",
                         "grid_sampler_2d", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",

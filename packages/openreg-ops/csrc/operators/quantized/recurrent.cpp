@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recurrent layers of quantised weights, torch.ao.nn.quantized.dynamic.LSTM and GRU, in one launch. They take objects
-// of the host (packed.cpp) and, of a packed sequence, its batch sizes on the host.
+// Recurrent layers with quantized weights, torch.ao.nn.quantized.dynamic.LSTM and GRU, in one launch. Their weights are
+// host objects (packed.cpp), and the batch sizes of a packed sequence are also on the host.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "registration/cached_meta.h"
@@ -10,7 +10,7 @@ namespace openreg::ops {
 
 namespace {
 
-// Dropout draws from the CPU's generator when the kernel runs.
+// Throws NotImplementedError for dropout, because the kernel would draw from the CPU's generator when it runs.
 void run_recurrent(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = op.schema();
   const size_t first = stack->size() - schema.arguments().size();

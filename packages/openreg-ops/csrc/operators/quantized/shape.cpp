@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other shapes and other memory for quantised tensors. Nothing runs on the device.
+// Operators that change the shape or the storage of quantized tensors. None of them launches a kernel.
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
@@ -42,7 +42,8 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t storage_of
   return self;
 }
 
-// PyTorch's own gives a tensor of another dtype that still claims to have a quantiser, and crashes when it is used.
+// Rejects other dtypes. PyTorch's function would return a tensor of the other dtype that still claims to have a
+// quantizer, and crashes when it is used.
 at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype) {
   TORCH_CHECK_NOT_IMPLEMENTED(dtype == self.scalar_type(),
                               "aten::view.dtype: a quantized tensor on openreg is no view of ", dtype,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nn.LSTM, nn.GRU and nn.RNN by whole layers or as a whole. PyTorch composes them for every device but the CPU, step by
-// step. What does not fit here goes that way, which finds the mistake or knows the case.
+// Overrides of nn.LSTM, nn.GRU and nn.RNN that run whole layers, or the whole network in one launch. PyTorch composes
+// them step by step for every device except the CPU. Operands that are not supported here go to that composite, which
+// throws if they are wrong, or supports them.
 #include <ATen/Context.h>
 #include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/autocast_mode.h>
@@ -24,7 +25,7 @@ namespace openreg::ops {
 
 namespace {
 
-// How a network is made. A cell has 4 gates in an LSTM, 3 in a GRU and 1 in an RNN.
+// The structure of a network. A cell has 4 gates in an LSTM, 3 in a GRU and 1 in an RNN.
 struct RnnShape {
   int64_t gates;
   int64_t layers;
@@ -32,15 +33,16 @@ struct RnnShape {
   bool has_biases;
 };
 
-// The parameters of one layer and direction: two matrices, then two biases where there are any.
+// Returns the parameters of one layer and direction: two matrices, then two biases if there are any.
 at::TensorList parameters_of(at::TensorList params, int64_t index, bool has_biases) {
   const size_t count = has_biases ? 4 : 2;
   return params.slice(static_cast<size_t>(index) * count, count);
 }
 
-// Whether input (steps or batch first, three dimensions), states (layers and directions, batch, hidden) and parameters
-// have one device and dtype and fit each other; projections, for one, do not. The sizes of the batch are not compared.
-bool are_usual(const at::Tensor& input, at::TensorList states, at::TensorList params, const RnnShape& shape) {
+// Returns true if input, states and parameters have one device and dtype, and their sizes match. The input has three
+// dimensions (steps or batch first), and states are (layers and directions, batch, hidden). Networks with projections,
+// for example, do not match. Does not compare batch sizes.
+bool are_supported(const at::Tensor& input, at::TensorList states, at::TensorList params, const RnnShape& shape) {
   const auto alike = [&](const at::Tensor& tensor) {
     return tensor.device() == input.device() && tensor.scalar_type() == input.scalar_type();
   };
@@ -68,8 +70,8 @@ bool are_usual(const at::Tensor& input, at::TensorList states, at::TensorList pa
   return hidden > 0;
 }
 
-// Whether neither autocast nor a transformation of functions is at work, which know the operators that the composite
-// form is made of.
+// Returns true if neither autocast nor a function transform is active, because these have rules only for the operators
+// of the composite.
 bool are_plain(const at::Tensor& input, at::TensorList states, at::TensorList params) {
   const auto is_plain = [](const at::Tensor& tensor) {
     return (tensor.key_set() & at::kTensorSubclassLike).empty() && !tensor._fw_grad(0).defined();
@@ -78,7 +80,7 @@ bool are_plain(const at::Tensor& input, at::TensorList states, at::TensorList pa
          std::all_of(states.begin(), states.end(), is_plain) && std::all_of(params.begin(), params.end(), is_plain);
 }
 
-// LSTM: where the CPU takes oneDNN, which computes a layer and direction at once, so does this device.
+// LSTM. This device uses oneDNN if the CPU does, because oneDNN computes a layer and direction at once.
 
 using Triple = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
@@ -147,14 +149,14 @@ Triple lstm(const at::Tensor& input, at::TensorList hx, at::TensorList params, b
   const int64_t directions = bidirectional ? 2 : 1;
   const RnnShape shape{/*gates=*/4, num_layers, directions, has_biases};
   if (!has_kernel_for(input.scalar_type()) || !are_plain(input, hx, params) || hx.size() != 2 ||
-      !are_usual(input, hx, params, shape) || hx[0].size(1) != input.size(batch_first ? 0 : 1)) {
+      !are_supported(input, hx, params, shape) || hx[0].size(1) != input.size(batch_first ? 0 : 1)) {
     return at::native::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
   return lstm_by_layers(input, hx, params, has_biases, num_layers, dropout, train, directions, batch_first);
 }
 
-// GRU and RNN without gradients: the composite form, which takes some launches per time step, in one launch. With
-// gradients it is composed as always, so that autograd records it.
+// GRU and RNN. Without gradients, one launch runs the composite, which would otherwise need several launches per time
+// step. With gradients, the composite runs on the host as usual, so that autograd records it.
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 using Network = Pair(const at::Tensor&, const at::Tensor&, at::TensorList, bool, int64_t, double, bool, bool, bool);
@@ -179,7 +181,7 @@ Pair network(const at::Tensor& input, const at::Tensor& hx, at::TensorList param
   const RnnShape shape{kGates, num_layers, bidirectional ? 2 : 1, has_biases};
   const bool drops = train && dropout != 0 && num_layers > 1;
   if (drops || needs_gradients(input, hx, params) || !are_plain(input, hx, params) ||
-      !are_usual(input, hx, params, shape) || hx.size(1) != input.size(batch_first ? 0 : 1)) {
+      !are_supported(input, hx, params, shape) || hx.size(1) != input.size(batch_first ? 0 : 1)) {
     return kComposite(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
   const CurrentDevice current(input.device());
@@ -203,7 +205,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::rnn_relu_input>(library, kRnnRelu);
 }
 
-// The same above autograd: composite operators are made there, where the operators within are recorded.
+// Registers the overrides above autograd, too, as PyTorch does with composites, so that autograd records the operators
+// within them.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   library.impl("lstm.input", lstm);
   library.impl("gru.input", kGru);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cells of LSTM and GRU with backward, one launch per step of the sequence. PyTorch makes nn.LSTM, nn.GRU and their
-// cells from these on a GPU or a PrivateUse1 device, and computes the products of weights before. What each saves for
-// backward (the workspace) is its own affair.
+// The cells of LSTM and GRU with backward, with one launch per step of the sequence. On a GPU or a PrivateUse1 device,
+// PyTorch composes nn.LSTM, nn.GRU and their cells of these operators, and computes the products with weights before.
+// Each device defines the content of the workspace, which forward saves for backward.
 #include <ATen/ops/add.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sigmoid_backward.h>
@@ -22,7 +22,8 @@ constexpr Operator kLstmCellBackward{"aten::_thnn_fused_lstm_cell_backward_impl"
 constexpr Operator kGruCell{"aten::_thnn_fused_gru_cell"};
 constexpr Operator kGruCellBackward{"aten::_thnn_fused_gru_cell_backward"};
 
-// Gates are (batch, count * hidden size); the hidden state is (batch, hidden size).
+// Throws c10::Error if the operands do not match. Gates are (batch, count * hidden size), and the hidden state is
+// (batch, hidden size).
 void check_cell(const char* name, const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                 const at::Tensor& hidden, MaybeTensor input_bias, MaybeTensor hidden_bias, int64_t count) {
   TORCH_CHECK(input_gates.dim() == 2 && input_gates.sizes() == hidden_gates.sizes(), name,
@@ -47,7 +48,7 @@ void check_cell(const char* name, const at::Tensor& input_gates, const at::Tenso
   for_each_tensor(check_dtype, hidden_bias);
 }
 
-// What forward leaves for backward, in `count` equal parts.
+// Throws c10::Error unless the workspace that forward saves for backward consists of `count` equal parts.
 void check_workspace(const char* name, const at::Tensor& workspace, int64_t count) {
   TORCH_CHECK(
       workspace.dim() == 2 && workspace.size(1) % count == 0 && (dtype_bit(workspace.scalar_type()) & kFloating) != 0,
@@ -55,7 +56,7 @@ void check_workspace(const char* name, const at::Tensor& workspace, int64_t coun
       " * hidden size) of a floating dtype, but got ", workspace.sizes(), " of ", workspace.scalar_type());
 }
 
-// Columns `index` of `count` equal parts.
+// Returns part `index` of the columns, which are divided into `count` equal parts.
 at::Tensor part(const at::Tensor& tensor, int64_t index, int64_t count) {
   const int64_t width = tensor.size(1) / count;
   return tensor.narrow(1, index * width, width);
@@ -104,7 +105,7 @@ void lstm_backward_kernel(MaybeTensor grad_hy, MaybeTensor grad_cy, const at::Te
   at::Tensor of_cell = part(grad_gates, 2, 4);
   at::Tensor of_output = part(grad_gates, 3, 4);
   const at::Tensor activated = at::tanh(cy);
-  // The gradient of cy comes together in grad_cx: that of the next step, and what reaches it through hy.
+  // grad_cx accumulates the gradient of cy: that of the next step, and the one through hy.
   if (is_given(grad_hy)) {
     at::tanh_backward_out(grad_cx, at::mul(*grad_hy, output), activated);
     at::sigmoid_backward_out(of_output, at::mul(*grad_hy, activated), output);
@@ -146,8 +147,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(MaybeTensor gr
   return {std::move(grad_gates), std::move(grad_cx), std::move(grad_bias)};
 }
 
-// GRU. The workspace holds the gates after their activation, reset, update and new, then the hidden state and what the
-// reset gate multiplies.
+// GRU. The workspace holds the gates after their activation: reset, update and new. Then it holds the hidden state, and
+// the operand that the reset gate multiplies.
 
 void gru_kernel(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& hx,
                 MaybeTensor input_bias, MaybeTensor hidden_bias, at::Tensor& hy, at::Tensor& workspace) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One direction of one layer of an LSTM over a whole sequence, with backward: oneDNN's kernels, 1 launch each. Autograd
-// knows these two operators; rnn.cpp decides when to take them.
+// One direction of one layer of an LSTM over a whole sequence, with backward, by oneDNN's kernels in 1 launch each.
+// PyTorch has the derivative of these two operators. rnn.cpp decides when they are used.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -15,13 +15,14 @@ namespace {
 constexpr Operator kRnnLayer{op::mkldnn_rnn_layer::name};
 constexpr Operator kRnnLayerBackward{op::mkldnn_rnn_layer_backward::name};
 
-constexpr int64_t kLstmMode = 2;  // oneDNN's wrapper numbers the kinds of cells so
+constexpr int64_t kLstmMode = 2;  // the number of an LSTM in PyTorch's oneDNN functions
 
-// What forward leaves for backward begins with the count of its bytes, 0 if there are none, in a part of this size.
+// The size of the workspace's header in bytes. The header contains the number of bytes after it, or 0 if oneDNN's data
+// are not there.
 constexpr int64_t kHeader = 64;
 
-// oneDNN alone knows how many bytes it needs, when it runs. This is more, by a sixth where it counts; should it be less
-// for once, backward computes them again.
+// Returns an upper bound of the workspace in bytes, because oneDNN determines its size only when it runs. For large
+// layers the bound exceeds that size by a sixth. If the bound is ever too small, backward computes the workspace again.
 int64_t workspace_bound(int64_t steps, int64_t batch, int64_t width, int64_t hidden) {
   const auto padded = [](int64_t count) { return (count + 15) / 16 * 16 + 16; };
   const int64_t gates = steps * (padded(4 * hidden) + 4 * padded(hidden));
@@ -29,11 +30,11 @@ int64_t workspace_bound(int64_t steps, int64_t batch, int64_t width, int64_t hid
   return kHeader + (1 << 16) + static_cast<int64_t>(sizeof(float)) * batch * (gates + states);
 }
 
-int64_t& bytes_in(const at::Tensor& workspace) {
+int64_t& workspace_bytes_field(const at::Tensor& workspace) {
   return *static_cast<int64_t*>(workspace.mutable_data_ptr());
 }
 
-// Both directions take these; the result is (steps, batch, hidden size).
+// The operands of forward and backward. The result is (steps, batch, hidden size).
 struct LayerOperands {
   const at::Tensor& input;
   const at::Tensor& weight0;
@@ -99,7 +100,7 @@ void rnn_layer_kernel(const at::Tensor& input, const at::Tensor& weight0, const 
       run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer);
   results.put({of_output, of_hy, of_cy});
   if (training) {
-    bytes_in(workspace) = of_workspace.is_alias_of(workspace) ? of_workspace.numel() : 0;
+    workspace_bytes_field(workspace) = of_workspace.is_alias_of(workspace) ? of_workspace.numel() : 0;
   }
 }
 
@@ -131,8 +132,8 @@ void rnn_layer_backward_kernel(const at::Tensor& input, const at::Tensor& weight
                                at::Tensor& grad_weight0, at::Tensor& grad_weight1, at::Tensor& grad_bias,
                                at::Tensor& grad_hx, at::Tensor& grad_cx) {
   at::Tensor content;
-  if (bytes_in(workspace) > 0) {
-    content = workspace.narrow(0, kHeader, bytes_in(workspace));
+  if (workspace_bytes_field(workspace) > 0) {
+    content = workspace.narrow(0, kHeader, workspace_bytes_field(workspace));
   } else {
     const c10::AutoGradMode keeps_workspace(true);
     content = std::get<3>(run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer));
@@ -185,7 +186,7 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
   launch(kRnnLayerBackward, device, &rnn_layer_backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx,
          output, hy, cy, grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1,
          grad_bias, grad_hx, grad_cx);
-  // Both biases are added to the same gates.
+  // The biases have one gradient, because both are added to the same gates.
   at::Tensor grad_bias_too = grad_bias;
   return {std::move(grad_input),    std::move(grad_weight0), std::move(grad_weight1), std::move(grad_bias),
           std::move(grad_bias_too), std::move(grad_hx),      std::move(grad_cx)};

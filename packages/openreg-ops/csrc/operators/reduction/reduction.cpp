@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions: sums, products, extrema, norms, variance. What ranks elements stands in operators/sorting/sorting.cpp.
+// Reductions: sums, products, extrema, norms, variance. Medians, modes and other ranks are in
+// operators/sorting/sorting.cpp.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/sum.h>
@@ -25,15 +26,16 @@ OutputSpec meta_extremum(const at::Tensor& self) {
   return scalar_output(self.scalar_type()).allowing({.casts = true, .overlaps = true});
 }
 
-// The kernel finds out that an output of whole numbers cannot hold a mean, too late for the calling line.
+// Throws c10::Error if the output has an integral dtype, which cannot represent a mean. The kernel detects this, too,
+// but too late to throw on the calling line.
 void check_mean(const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /*keepdim*/,
                 std::optional<c10::ScalarType> dtype, at::Tensor& out) {
   TORCH_CHECK(!at::isIntegralType(out.scalar_type(), /*includeBool=*/true), "result type ",
               dtype.value_or(self.scalar_type()), " can't be cast to the desired output type ", out.scalar_type());
 }
 
-// By our own kernel. Gives false for operands that it does not serve: complex ones, and those of a dtype that is
-// converted first.
+// Launches our own kernel and returns true. Returns false for operands that it does not support: complex ones, those
+// that are converted first, and those that may overlap the output.
 bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                     std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
   if (!raw::sum_serves(self.scalar_type(), out.scalar_type()) ||
@@ -70,7 +72,7 @@ OutputSpec meta_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, boo
       .allowing({.casts = !dtype.has_value() && !self.is_complex(), .overlaps = true, .expands = true});
 }
 
-// The CPU's kernel takes no complex numbers; a GPU's does.
+// Supports complex numbers, too, as a GPU's kernel does and the CPU's does not.
 at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                           std::optional<c10::ScalarType> dtype, at::Tensor& out) {
   if (self.is_complex()) {
@@ -105,7 +107,7 @@ OutputSpec meta_trace(const at::Tensor& self) {
   return scalar_output(get_dtype_from_self(self, std::nullopt, true));
 }
 
-// Of booleans, too, which the CPU's kernel does not count.
+// Supports booleans, too, which the CPU's kernel does not count.
 at::Tensor trace_kernel(const at::Tensor& self) {
   return cpu::trace(self.scalar_type() == at::kBool ? self.to(at::kLong) : self);
 }
@@ -114,10 +116,11 @@ OutputSpec meta_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
   return reduced_output(self, dims, false, at::kLong);
 }
 
-// Names stand in messages and in the warning.
-OutputSpec meta_spread_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                          const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
-                          const char* subject) {
+// Returns the specification of a standard deviation or variance. `name` is for the warning, and `subject` for the error
+// message.
+OutputSpec meta_std_var_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                           const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
+                           const char* subject) {
   OPENREG_CHECK_IMPLEMENTED_SINCE_15(self.is_floating_point() || self.is_complex(), subject,
                                      " only support floating point and complex dtypes");
   OutputSpec spec = reduced_output(self, dims, keepdim, c10::toRealValueType(self.scalar_type()));
@@ -129,21 +132,21 @@ OutputSpec meta_spread_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
                "numel divided by output numel).");
   }
   spec.casts = results != 1 || self.numel() == 0 ||
-               !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
+               !at::isReducedFloatingType(self.scalar_type());  // the cases in which the CPU's kernel casts
   spec.overlaps = true;
-  spec.expands = !self.is_complex();  // of which the parts are added into the output
+  spec.expands = !self.is_complex();  // complex parts are added into the output
   return spec;
 }
 template <bool kIsStd>
-OutputSpec meta_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                       const std::optional<at::Scalar>& correction, bool keepdim) {
-  return meta_spread_of(self, dims, correction, keepdim, kIsStd ? "std" : "var", "std and var");
+OutputSpec meta_std_var(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                        const std::optional<at::Scalar>& correction, bool keepdim) {
+  return meta_std_var_of(self, dims, correction, keepdim, kIsStd ? "std" : "var", "std and var");
 }
 template <bool kIsStd>
-std::array<OutputSpec, 2> meta_spread_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                                           const std::optional<at::Scalar>& correction, bool keepdim) {
+std::array<OutputSpec, 2> meta_std_var_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                                            const std::optional<at::Scalar>& correction, bool keepdim) {
   constexpr const char* kName = kIsStd ? "std_mean" : "var_mean";
-  return {meta_spread_of(self, dims, correction, keepdim, kName, kName),
+  return {meta_std_var_of(self, dims, correction, keepdim, kName, kName),
           reduced_output(self, dims, keepdim, self.scalar_type())};
 }
 
@@ -173,20 +176,20 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::nansum_out>(library, nansum_out);
   structured<meta::structured_norm_ScalarOpt_dim, op::norm_ScalarOpt_dim>(library, cpu::norm_outf, {},
                                                                           {.check = check_order});
-  // Of the dtype that is asked for.
+  // Lists all dtypes, because the kernel may reject the dtype that the caller requests.
   structured<meta::structured_norm_ScalarOpt_dim_dtype, op::norm_ScalarOpt_dim_dtype>(
       library, cpu::norm_outf, {.refused = kNotFloating | kFloating}, {.check = check_order});
   unstructured<meta_prod, op::prod>(library, cpu::prod);
   structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf, kChecked);
   structured<meta::structured_renorm, op::renorm, op::renorm_>(
       library, cpu::renorm_outf, {.refused = kBoolean | kIntegers, .overlap = kNotItselfNoPart});
-  unstructured<meta_spread<true>, op::std_correction>(library, cpu::std_outf, kChecked);
-  unstructured<meta_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean, kChecked);
+  unstructured<meta_std_var<true>, op::std_correction>(library, cpu::std_outf, kChecked);
+  unstructured<meta_std_var_mean<true>, op::std_mean_correction>(library, cpu::std_mean, kChecked);
   structured<meta::structured_sum_dim_IntList, op::sum_dim_IntList>(
       library, cpu::sum_outf, kChecked, {.launch_own = raw_kernels_chosen() ? launch_raw_sum : nullptr});
   unstructured<meta_trace, op::trace>(library, trace_kernel);
-  unstructured<meta_spread<false>, op::var_correction>(library, cpu::var_outf, kChecked);
-  unstructured<meta_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean, kChecked);
+  unstructured<meta_std_var<false>, op::var_correction>(library, cpu::var_outf, kChecked);
+  unstructured<meta_std_var_mean<false>, op::var_mean_correction>(library, cpu::var_mean, kChecked);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace openreg::ops {
 
 namespace {
 
-// PyTorch makes the outputs: torch.cummax() gives values and indices of the operand's shape.
+// Check only the dtype, because torch.cummax() and torch.cummin() allocate the outputs: values and indices of the
+// operand's shape.
 constexpr auto check_cummax = [](const at::Tensor& self, const auto&... /*rest*/) {
   require_dtype(!self.is_complex(), "cummax_cpu", self.scalar_type());
 };
@@ -16,7 +17,8 @@ constexpr auto check_cummin = [](const at::Tensor& self, const auto&... /*rest*/
   require_dtype(!self.is_complex(), "cummin_cpu", self.scalar_type());
 };
 
-// The kernels compute in the dtype of the output, and have none for booleans.
+// Throws NotImplementedError for boolean outputs, because the kernels compute in the output's dtype and do not support
+// booleans.
 template <class Operator>
 void check_cumulative(const at::Tensor& self, int64_t /*dim*/, std::optional<c10::ScalarType> /*dtype*/,
                       at::Tensor& out) {
@@ -31,12 +33,12 @@ OutputSpec meta_logcumsumexp(const at::Tensor& self, int64_t dim) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelTraits kRule{.overlap = kNotItselfNoPart};
+  constexpr KernelTraits kTraits{.overlap = kNotItselfNoPart};
   unstructured<check_cummax, op::_cummax_helper>(library, cpu::_cummax_helper);
   unstructured<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
-  structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kRule,
+  structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kTraits,
                                                                   {.check_outputs = check_cumulative<op::cumprod>});
-  structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, checked(kRule),
+  structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, checked(kTraits),
                                                                {.check_outputs = check_cumulative<op::cumsum>});
   unstructured<meta_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions of segments, whose lengths or offsets are a tensor.
+// Reductions of segments, whose lengths or offsets are in a tensor.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReductionType.h>
 
@@ -10,7 +10,8 @@ namespace openreg::ops {
 
 namespace {
 
-// The host waits for the verdict, as on every device of PyTorch; `unsafe` saves that.
+// Throws c10::Error if lengths are negative or have a wrong sum. Blocks to read the result, as on every device of
+// PyTorch. Callers skip it if `unsafe`.
 void check_lengths(const at::Tensor& lengths, int64_t size) {
   const at::Tensor fits = lengths.ge(0).all().logical_and(lengths.sum(-1).eq(size).all());
   TORCH_CHECK(fits.item<bool>(),
@@ -18,7 +19,7 @@ void check_lengths(const at::Tensor& lengths, int64_t size) {
               ", the size of data along axis");
 }
 
-// The output has a row for each segment, whose bounds are along `axis`.
+// Returns the specification of an output with a row for each segment, whose bounds are along `axis`.
 OutputSpec reduced_segments(const at::Tensor& data, std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets,
                             int64_t axis) {
   at::native::get_reduction_enum(reduce);
@@ -29,7 +30,7 @@ OutputSpec reduced_segments(const at::Tensor& data, std::string_view reduce, May
   TORCH_CHECK(data.dim() >= bounds.dim(), "segment_reduce(): Expected data.dim() >= ", name, ".dim()");
   TORCH_CHECK(wrapped == bounds.dim() - 1, "segment_reduce(): Expected axis to be the last dimension of ", name,
               " but got ", axis, ".");
-  // PyTorch does not look at these, and reads outside of the data.
+  // PyTorch does not check this, and would read out of bounds.
   TORCH_CHECK(bounds.sizes().slice(0, wrapped) == data.sizes().slice(0, wrapped), "segment_reduce(): Expected ", name,
               " with the sizes of data before axis ", axis, ", but got ", name, " of shape ", bounds.sizes(),
               " for data of shape ", data.sizes());
@@ -60,8 +61,9 @@ OutputSpec meta_segment_reduce_backward(const at::Tensor& grad, const at::Tensor
   return output_of(data.sizes(), grad.scalar_type());
 }
 
-// On the engine: the kernels go where the bounds say.
-void require_bounds(const char* name, const at::Tensor& data, MaybeTensor lengths, MaybeTensor offsets, int64_t axis) {
+// Throws c10::Error if a segment is out of bounds, because the kernels do not check bounds. Runs on the engine thread.
+void check_bounds_on_engine(const char* name, const at::Tensor& data, MaybeTensor lengths, MaybeTensor offsets,
+                            int64_t axis) {
   const int64_t size = data.size(axis);
   const at::Tensor& bounds = is_given(offsets) ? *offsets : *lengths;
   if (bounds.numel() > 0) {
@@ -73,14 +75,14 @@ void require_bounds(const char* name, const at::Tensor& data, MaybeTensor length
 
 at::Tensor reduce_kernel(const at::Tensor& data, std::string_view reduce, MaybeTensor lengths, MaybeTensor indices,
                          MaybeTensor offsets, int64_t axis, bool unsafe, const std::optional<at::Scalar>& initial) {
-  require_bounds(op::segment_reduce::name, data, lengths, offsets, axis);
+  check_bounds_on_engine(op::segment_reduce::name, data, lengths, offsets, axis);
   return cpu::segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial);
 }
 
 at::Tensor reduce_backward_kernel(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& data,
                                   std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets, int64_t axis,
                                   const std::optional<at::Scalar>& initial) {
-  require_bounds(op::_segment_reduce_backward::name, data, lengths, offsets, axis);
+  check_bounds_on_engine(op::_segment_reduce_backward::name, data, lengths, offsets, axis);
   return cpu::_segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// softmax() and log_softmax() with their gradients; softmax() with our own kernels where OPENREG_KERNELS=raw asks.
+// softmax() and log_softmax() with their gradients. softmax() also has our own kernels, which OPENREG_KERNELS=raw
+// selects.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 
@@ -13,7 +14,8 @@ namespace openreg::ops {
 
 namespace {
 
-// Whether the kernels serve operands and output: all of one dtype, none over the output's memory.
+// Returns true if our own kernels support the operands and the output: all have one floating-point dtype, and no
+// operand overlaps the output.
 template <class... Operands>
 bool served(const at::Tensor& out, const Operands&... operands) {
   return raw::contains(raw::Floats(), out.scalar_type()) &&
@@ -22,11 +24,11 @@ bool served(const at::Tensor& out, const Operands&... operands) {
           ...);
 }
 
-// The axis along which the operands are normalised, and the others.
+// Sets the axis along which operands are normalized, and the other axes.
 template <class Arguments, class... Operands>
 void set_axes(Arguments& arguments, int64_t dim, const at::Tensor& first, const Operands&... others) {
   c10::DimVector sizes(first.sizes());
-  arguments.along.size = 1;  // of a tensor without dimensions
+  arguments.along.size = 1;  // for a 0-dim tensor
   if (first.dim() > 0) {
     dim = at::maybe_wrap_dim(dim, first.dim());
     arguments.along = {std::exchange(sizes[static_cast<size_t>(dim)], 1), {first.stride(dim), others.stride(dim)...}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorting and what ranks elements: medians, modes, the greatest ones. Searching in sorted sequences.
+// Sorting, ranks of elements (median, mode, kthvalue, topk), and searches in sorted sequences.
 #include <ATen/native/BucketizationUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/empty.h>
@@ -15,7 +15,7 @@ bool is_ordered_number(const at::Tensor& tensor) {
   return !tensor.is_complex() && tensor.scalar_type() != at::kBool;
 }
 
-// The value at a rank along a dimension, and its index.
+// Returns the specifications of the value at a rank along a dimension, and of its index.
 std::array<OutputSpec, 2> meta_ranked(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
   at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), name);
   return {reduced_output(self, dim, keepdim, self.scalar_type()), reduced_output(self, dim, keepdim, at::kLong)};
@@ -28,7 +28,7 @@ OutputSpec meta_median(const at::Tensor& self) {
 
 std::array<OutputSpec, 2> meta_median_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(is_ordered_number(self), "median_out", self.scalar_type());
-  // A median of one element each may replace it.
+  // If each median is of one element, the output may be the operand itself.
   auto [values, indices] = meta_ranked(self, dim, keepdim, "median()");
   return {std::move(values).allowing({.elementwise = true}), indices};
 }
@@ -42,7 +42,7 @@ std::array<OutputSpec, 2> meta_kthvalue(const at::Tensor& self, int64_t k, int64
   return meta_ranked(self, dim, keepdim, "kthvalue()");
 }
 
-// An output that still has the dimension that is reduced loses it without a warning, as on the CPU.
+// Drops the reduced dimension of an output that still has it with size 1, without a warning, as on the CPU.
 void drop_reduced_dim(const at::Tensor& out, const at::Tensor& self, int64_t dim, bool keepdim) {
   if (keepdim || self.dim() == 0 || out.dim() != self.dim()) {
     return;
@@ -73,19 +73,19 @@ std::array<OutputSpec, 2> meta_mode(const at::Tensor& self, int64_t dim, bool ke
 
 using MaybeSide = std::optional<std::string_view>;
 
-// With a sorter the host waits: PyTorch looks at its values on every device.
+// Throws c10::Error for wrong operands. Blocks if there is a sorter, because PyTorch checks its values on every device.
 void check_search(const at::Tensor& sequence, const at::Tensor& values, bool out_int32, bool right,
                   const MaybeSide& side, MaybeTensor sorter) {
-  const at::Tensor output = at::empty({0}, out_int32 ? at::kInt : at::kLong);  // only its dtype is looked at
+  const at::Tensor output = at::empty({0}, out_int32 ? at::kInt : at::kLong);  // only its dtype is read
   at::native::searchsorted_pre_check(sequence, values, output, out_int32, right, side, sorter.value_or(at::Tensor()));
   if (values.numel() == 0) {
-    return;  // no kernel looks at the dtype
+    return;  // no kernel checks the dtype
   }
-  const c10::ScalarType dtype = at::result_type(sequence, values);  // which the kernel converts both to
+  const c10::ScalarType dtype = at::result_type(sequence, values);  // to which the kernel converts both
   require_dtype(!c10::isComplexType(dtype) && dtype != at::kBool, "searchsorted_out_cpu", dtype);
 }
 
-// The kernel copies operands whose elements do not follow each other.
+// Warns about operands that are not contiguous, because the kernel copies them.
 void warn_of_copies(const at::Tensor& sequence, const at::Tensor& values, MaybeTensor sorter) {
   constexpr const char* kReason =
       " tensor is non-contiguous, this will lower the performance due to extra data copy when converting it to a "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of a strided tensor and a sparse one, which are strided: a step of an optimiser with a sparse gradient, and
-// to_dense(). How many elements the sum of two sparse tensors has, the data say.
+// Sums of a strided and a sparse tensor, which are strided. An optimizer's step with a sparse gradient and to_dense()
+// compute such sums. The sum of two sparse tensors has a number of elements that depends on data.
 #include <ATen/ops/add_native.h>
 
 #include "registration/declare.h"
@@ -34,7 +34,7 @@ OutputSpec meta_compressed(const at::Tensor& self, const at::Tensor& other, cons
   TORCH_CHECK(sparse.layout() == c10::kSparseCsr || sparse.layout() == c10::kSparseCsc,
               "add: expected a sparse operand of layout SparseCsr or SparseCsc beside a strided one, but got ",
               sparse.layout());
-  // PyTorch's kernel takes the dense dimensions for elements, and reads beyond the values.
+  // PyTorch's kernel treats dense dimensions as elements, and would read beyond the values.
   TORCH_CHECK(sparse.dense_dim() == 0,
               "add: expected a sparse operand without dense dimensions beside a strided one, "
               "but got ",
@@ -43,7 +43,7 @@ OutputSpec meta_compressed(const at::Tensor& self, const at::Tensor& other, cons
   return meta_sum(self, other, out);
 }
 
-// Of strided results; the other layouts' functions choose them.
+// The overloads for strided results. add_coo() and add_compressed() select them.
 const auto kAddCoo = unstructured_overload<meta_coo, op::add_out>(at::native::add_out_sparse_cpu);
 const auto kAddCompressed =
     unstructured_overload<meta_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu);
@@ -53,7 +53,7 @@ at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::S
     return kAddCoo(self, other, alpha, out);
   }
   const OperandDeviceGuard device({op::add_out::name}, self, other, out);
-  // Values that are not contiguous are joined, as they are, by other operators.
+  // Other operators join values that are not contiguous, without comparing indices.
   const bool compares = !is_sparse(other) || (self._nnz() > 0 && other._nnz() > 0 && self._values().is_contiguous() &&
                                               other._values().is_contiguous());
   return compares ? call_synchronous<op::add_out>(kCoo, self, other, alpha, out)

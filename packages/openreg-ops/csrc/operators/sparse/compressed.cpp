@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse tensors of the layouts torch.sparse_csr, sparse_csc, sparse_bsr and sparse_bsc, which share a dispatch key:
-// what PyTorch's functions do to indices and values by other operators, and those whose results have as many elements
-// as the data say (csrc/registration/layout.h).
+// Operators on sparse tensors of the layouts torch.sparse_csr, sparse_csc, sparse_bsr and sparse_bsc, which share a
+// dispatch key. Most are PyTorch's functions that work on indices and values through other operators. Those whose
+// results have a data-dependent number of elements are synchronous (csrc/registration/non_strided.h).
 #include "registration/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// Blocks are found by reading the indices. Those that are there stay as they are.
+// Converts to blocks. The call is synchronous unless the operand has blocks, because PyTorch reads the indices to find
+// them.
 template <class Op>
 at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
   const OperandDeviceGuard device({Op::name}, self);
@@ -17,7 +18,7 @@ at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::op
                   : call_host_composite<Op>(kCompressed, self, blocksize, dense_dim);
 }
 
-// Members, sizes, memory.
+// Operators on members, sizes and memory.
 constexpr const char* kCompressedMembers[] = {"_nnz",
                                               "_pin_memory",
                                               "ccol_indices",
@@ -38,7 +39,7 @@ constexpr const char* kCompressedMembers[] = {"_nnz",
                                               "values",
                                               "zero_"};
 
-// Of one element each, where zero stays zero.
+// Elementwise operators that map zero to zero.
 constexpr const char* kCompressedUnary[] = {"abs",    "asin",  "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
                                             "erfinv", "expm1", "floor", "frac", "log1p", "neg",  "rad2deg", "round",
                                             "sgn",    "sign",  "sin",   "sinh", "sqrt",  "tan",  "tanh",    "trunc"};
@@ -74,7 +75,7 @@ constexpr const char* kCompressedProductsAndSums[] = {"addmm", "mm", "mm.out", "
 constexpr const char* kCompressedConversions[] = {"_to_dense", "_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csc",
                                                   "_to_sparse_csr"};
 
-constexpr const char* kCompressedWaiting[] = {"_sparse_csr_prod.dim_dtype", "_sparse_csr_sum.dim_dtype"};
+constexpr const char* kCompressedSynchronous[] = {"_sparse_csr_prod.dim_dtype", "_sparse_csr_sum.dim_dtype"};
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
@@ -83,7 +84,7 @@ TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   host_composite<kCompressed>(library, kCompressedElementwise);
   host_composite<kCompressed>(library, kCompressedProductsAndSums);
   host_composite<kCompressed>(library, kCompressedConversions);
-  synchronous<kCompressed>(library, kCompressedWaiting);
+  synchronous<kCompressed>(library, kCompressedSynchronous);
   function<op::_to_sparse_bsc>(library, to_blocks<op::_to_sparse_bsc>);
   function<op::_to_sparse_bsr>(library, to_blocks<op::_to_sparse_bsr>);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From strided tensors to sparse ones, the check of compressed indices, and what conversions between sparse layouts
-// need of the device.
+// Conversions from strided to sparse tensors, the check of compressed indices, and the operators of the device that
+// conversions between sparse layouts require.
 #include <ATen/native/DispatchStub.h>
 
 #include "registration/declare.h"
@@ -10,7 +10,7 @@ namespace openreg::ops {
 
 namespace {
 
-// PyTorch's kernels write where the indices point to.
+// Kernels that check the indices first, because PyTorch's kernels write to the positions that these contain.
 at::Tensor& compress(const at::Tensor& rows, int64_t size, bool out_int32, at::Tensor& out) {
   check_indices(rows, size, 0);
   return cpu::_convert_indices_from_coo_to_csr_outf(rows, size, out_int32, out);
@@ -22,8 +22,8 @@ at::Tensor& expand(const at::Tensor& compressed, const at::Tensor& plain, bool o
   return cpu::_convert_indices_from_csr_to_coo_outf(compressed, plain, out_int32, transpose, out);
 }
 
-// The place of each element in a tensor of this size, by the columns of `indices`. PyTorch's functions for all sparse
-// layouts ask for it through a stub.
+// Returns the index of each element in a flattened tensor of this size, from the columns of `indices`. PyTorch's
+// functions for all sparse layouts call it through a stub.
 at::Tensor flatten_indices(const at::Tensor& indices, c10::IntArrayRef size) {
   at::Tensor places = indices.select(0, 0).to(at::kLong);
   for (int64_t dim = 1; dim < indices.size(0); ++dim) {
@@ -35,17 +35,18 @@ at::Tensor flatten_indices(const at::Tensor& indices, c10::IntArrayRef size) {
 constexpr const char* kStridedToSparse[] = {"_to_sparse",     "_to_sparse.sparse_dim", "_to_sparse_bsc",
                                             "_to_sparse_bsr", "_to_sparse_csc",        "_to_sparse_csr"};
 
-// The check tells the caller what it finds; of the diagonals, as many elements are in the matrix as the offsets say.
-constexpr const char* kStridedWaiting[] = {"_spdiags", "_validate_compressed_sparse_indices"};
+// Synchronous, because the check throws on the calling line, and the offsets determine the number of elements that
+// _spdiags() returns.
+constexpr const char* kStridedSynchronous[] = {"_spdiags", "_validate_compressed_sparse_indices"};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kIntegral{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured__convert_indices_from_coo_to_csr, op::_convert_indices_from_coo_to_csr>(library, compress,
-                                                                                                      kWhole);
+                                                                                                      kIntegral);
   structured<meta::structured__convert_indices_from_csr_to_coo, op::_convert_indices_from_csr_to_coo>(library, expand,
-                                                                                                      kWhole);
+                                                                                                      kIntegral);
   host_composite<kStrided>(library, kStridedToSparse);
-  synchronous<kStrided>(library, kStridedWaiting);
+  synchronous<kStrided>(library, kStridedSynchronous);
 }
 
 }  // namespace

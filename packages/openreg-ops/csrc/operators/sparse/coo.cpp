@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse tensors of the layout torch.sparse_coo: what PyTorch's functions do to indices and values by other operators,
-// and those whose results have as many elements as the data say (csrc/registration/layout.h).
+// Operators on sparse tensors of the layout torch.sparse_coo. Most are PyTorch's functions that work on indices and
+// values through other operators. Those whose results have a data-dependent number of elements are synchronous
+// (csrc/registration/non_strided.h).
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_sparse_coo_tensor_with_dims.h>
 
@@ -11,8 +12,8 @@ namespace openreg::ops {
 
 namespace {
 
-// Which indices two sparse tensors have in common shows when they are read. With a number or a strided tensor, the
-// other's indices remain.
+// The product of two sparse tensors is synchronous, because the indices that they have in common depend on data. With a
+// number or a strided tensor, the indices of the other operand remain.
 at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   const c10::Device device = device_of(op::mul_out::name, out, self, other);
   check_same_device_or_scalar(op::mul_out::name, device, self, other, out);
@@ -22,7 +23,8 @@ at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Te
                   : call_host_composite<op::mul_out>(kCoo, self, other, out);
 }
 
-// PyTorch's function divides by the sizes that it expands to, and ends the process by one that is 0.
+// Returns an empty tensor if a dimension is expanded to size 0, because PyTorch's function divides by that size, which
+// ends the process.
 at::Tensor broadcast_coo(const at::Tensor& self, c10::IntArrayRef size) {
   const OperandDeviceGuard device({op::_sparse_broadcast_to::name}, self);
   const auto added = static_cast<int64_t>(size.size()) - self.dim();
@@ -37,13 +39,13 @@ at::Tensor broadcast_coo(const at::Tensor& self, c10::IntArrayRef size) {
 }
 
 at::Tensor coalesce(const at::Tensor& self) {
-  constexpr int64_t kFewest = 2;  // that may stand for one place
+  constexpr int64_t kFewest = 2;  // fewer cannot have equal indices
   const OperandDeviceGuard device({op::_coalesce::name}, self);
   return self._nnz() < kFewest ? call_host_composite<op::_coalesce>(kCoo, self)
                                : call_synchronous<op::_coalesce>(kCoo, self);
 }
 
-// Other columns do not become the same by another order, so that nothing has to be found out.
+// Converts a coalesced matrix by way of CSR, which is not synchronous: distinct indices stay distinct in another order.
 at::Tensor to_sparse_csc(const at::Tensor& self, std::optional<int64_t> dense_dim) {
   const OperandDeviceGuard device({op::_to_sparse_csc::name}, self);
   const bool is_matrix = self.sparse_dim() == 2 && !dense_dim.has_value();
@@ -51,7 +53,7 @@ at::Tensor to_sparse_csc(const at::Tensor& self, std::optional<int64_t> dense_di
                                           : call_host_composite<op::_to_sparse_csc>(kCoo, self, dense_dim);
 }
 
-// Members, sizes, memory.
+// Operators on members, sizes and memory.
 constexpr const char* kCooMembers[] = {"_coalesced_",
                                        "_dimI",
                                        "_dimV",
@@ -78,7 +80,7 @@ constexpr const char* kCooMembers[] = {"_coalesced_",
                                        "zero_",
                                        "zeros.out"};
 
-// Of one element each. Where zero stays zero, the indices stay; most need coalesced ones.
+// Elementwise operators. If they map zero to zero, the indices stay. Most require coalesced indices.
 constexpr const char* kCooUnary[] = {"abs",  "asin",    "asinh", "atan",  "atanh", "ceil",  "deg2rad",
                                      "erf",  "erfinv",  "expm1", "floor", "frac",  "log1p", "nan_to_num",
                                      "neg",  "rad2deg", "round", "sgn",   "sign",  "sin",   "sinh",
@@ -136,7 +138,8 @@ constexpr const char* kCooReductionsAndShapes[] = {"any",
 constexpr const char* kCooConversions[] = {"_to_dense",      "_to_sparse",     "_to_sparse.sparse_dim",
                                            "_to_sparse_bsc", "_to_sparse_bsr", "_to_sparse_csr"};
 
-constexpr const char* kCooWaiting[] = {"_sparse_sparse_matmul", "hspmm", "hspmm.out", "index_select", "sspaddmm.out"};
+constexpr const char* kCooSynchronous[] = {"_sparse_sparse_matmul", "hspmm", "hspmm.out", "index_select",
+                                           "sspaddmm.out"};
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
@@ -148,7 +151,7 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   host_composite<kCoo>(library, {"linalg_vector_norm"});
 #endif
   host_composite<kCoo>(library, kCooConversions);
-  synchronous<kCoo>(library, kCooWaiting);
+  synchronous<kCoo>(library, kCooSynchronous);
   function<op::_sparse_broadcast_to>(library, broadcast_coo);
   function<op::_coalesce>(library, coalesce);
   function<op::_to_sparse_csc>(library, to_sparse_csc);

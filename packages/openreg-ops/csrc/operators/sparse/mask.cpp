@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elements of a tensor where a sparse mask has some, and products of a CSR tensor and a strided one, which have the
-// elements of the first. The results have the mask's indices, so that nothing waits.
+// Masks of tensors by sparse tensors, and products of a CSR tensor and a strided one, which have the elements of the
+// former. The results have the indices of the mask or the CSR tensor, so no operator blocks.
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
 
@@ -25,7 +25,8 @@ bool both_have_elements(const at::Tensor& one, const at::Tensor& other) {
   return is_sparse(one) && is_sparse(other) && one._nnz() > 0 && other._nnz() > 0;
 }
 
-// A strided tensor is multiplied by ones where the mask has elements, by other operators.
+// Launches only if `self` is sparse. Otherwise PyTorch's function multiplies it by ones at the mask's elements, through
+// other operators.
 at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
   const OperandDeviceGuard device(kMask, self, mask);
   if (self.is_same(mask) || self.layout() != mask.layout() || !both_have_elements(self, mask)) {
@@ -50,7 +51,7 @@ at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumula
 
 // Compressed layouts
 
-// The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
+// Also writes the plain indices, because the CPU's function sorts those that are not sorted in the mask.
 void mask_compressed_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
   const SparseMembers computed =
       sparse_components(op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask));
@@ -70,14 +71,15 @@ at::Tensor mask_compressed(const at::Tensor& self, const at::Tensor& mask) {
   return result;
 }
 
-// Whether this is a matrix in CSR and a strided tensor of its size and dtype.
+// Returns true if the operands are a CSR matrix with elements and a strided tensor of its size and dtype.
 bool masks(const at::Tensor& sparse, const at::Tensor& strided) {
   return sparse.layout() == c10::kSparseCsr && !is_sparse(strided) && strided.dim() > 0 &&
          sparse.sizes() == strided.sizes() && sparse.scalar_type() == strided.scalar_type() && sparse._nnz() > 0 &&
          sparse.crow_indices().dim() == 1;
 }
 
-// What PyTorch's function does by way of the strided tensor in CSR and both in COO, which are to be intersected.
+// Multiplies a CSR matrix by a strided tensor through sparse_mask(). PyTorch's function would convert the strided
+// tensor to CSR and both to COO, and then intersect their indices.
 at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
   const c10::Device device = device_of(op::mul_Tensor::name, self, other);
   check_same_device_or_scalar(op::mul_Tensor::name, device, self, other);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse results whose elements are those of an operand: the indices are copied on the host's order, and a launch fills
-// in the values.
+// Functions for sparse results that have the elements of an operand. The host enqueues the copy of the indices, and a
+// launch computes the values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,13 +10,13 @@
 
 namespace openreg::ops {
 
-// A new sparse tensor with the indices, the sizes and the layout of another, and values of this dtype that are not yet
-// set; the indices in another dtype, where one is given. The other must be coalesced, if it is COO.
+// Returns a new sparse tensor with the indices, sizes and layout of `sparse`, and values of `dtype` with undefined
+// content. The indices have `index_dtype` if it is passed. A COO tensor must be coalesced.
 at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
                             std::optional<c10::ScalarType> index_dtype = std::nullopt);
 
-// Puts the values of what the CPU's function under `kKey` computes into those that the host made. Throws c10::Error
-// that names the operator where there are more or fewer of them.
+// A kernel that calls the CPU's function under `kKey`, and copies the values of its result to `values`. Throws
+// c10::Error, with the operator, if the numbers of values differ.
 template <class Op, c10::DispatchKey kKey, class Schema = typename Op::schema>
 struct ValuesKernel;
 template <class Op, c10::DispatchKey kKey, class... Args>
@@ -26,7 +26,7 @@ struct ValuesKernel<Op, kKey, at::Tensor(Args...)> {
   }
 };
 
-// Launches it for a result that has its indices.
+// Launches ValuesKernel for `result`, which has its indices already.
 template <class Op, c10::DispatchKey kKey, class... Args>
 void launch_values(c10::Device device, const at::Tensor& result, const Args&... args) {
   launch({Op::name}, device, &ValuesKernel<Op, kKey>::run, args..., sparse_components(result)[2]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of sparse matrices and strided ones, whose result is strided, and solutions of triangular systems. How many
-// elements the product of two sparse matrices has, the data say. Which layouts go together depends on the library of
-// PyTorch's build, so the first product of its kind waits for the kernel's verdict.
+// Products of sparse and strided matrices, whose results are strided, and solutions of triangular systems. The product
+// of two sparse matrices has a number of elements that depends on data. The library of PyTorch's build determines which
+// layouts can be combined. So the first launch of a signature is synchronous, and throws the kernel's exception
+// (launch/sync_policy.h).
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/addmm_native.h>
 #include <ATen/ops/addmv_native.h>
@@ -126,14 +127,15 @@ std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, co
   return {X, M};
 }
 
-// linear() is one operator of this device, whose derivative PyTorch asks from here; on the CPU it is made of products
-// that have derivatives of their own. The gradient of a sparse operand is strided, as of those.
+// The derivative of linear(), which is one operator on this device. On the CPU it is a composite of products that have
+// their own derivatives. The gradient of a sparse operand is strided, as in those.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                       const at::Tensor& weight,
                                                                       std::array<bool, 3> mask) {
   const OperandDeviceGuard device({op::linear_backward::name}, input, grad, weight);
   if (weight.dim() == 1) {
-    // A vector is a matrix of one row, whose product loses its last dimension.
+    // A vector is treated as a matrix of one row. The output lacks the last dimension then, so the gradient gets it
+    // here.
     auto [of_input, of_weight, of_bias] = sparse_linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {of_input, mask[1] ? of_weight.squeeze(0) : of_weight, mask[2] ? of_bias.squeeze(0) : of_bias};
   }

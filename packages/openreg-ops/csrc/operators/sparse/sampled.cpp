@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of compressed layouts whose sparse results have the elements of an operand: those that are computed where it
-// has some, and gradients of products that reduce.
+// Products of compressed layouts whose sparse results have the elements of an operand: sampled_addmm, and the gradients
+// of products that reduce.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
@@ -86,7 +86,7 @@ void check_reduce(const char* name, const at::Tensor& self, const at::Tensor& ot
               self.size(1), " rows, but got size ", other.sizes());
 }
 
-bool picks_one(std::string_view reduce) {
+bool is_extremum(std::string_view reduce) {
   TORCH_CHECK(reduce != "prod", "sparse_mm_reduce: reduce type of prod has not been enabled.");
   const bool picks = reduce == "amax" || reduce == "amin";
   TORCH_CHECK(picks || reduce == "sum" || reduce == "mean",
@@ -94,7 +94,7 @@ bool picks_one(std::string_view reduce) {
   return picks;
 }
 
-// The CPU's function asks whether gradients are wanted, which an engine does not know.
+// Sets the gradient mode of the caller, because the CPU's function reads it, and an engine thread does not have it.
 void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_view reduce, bool trains,
                    at::Tensor& out, at::Tensor& places) {
   const at::AutoGradMode mode(trains);
@@ -108,7 +108,7 @@ void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_
 std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other, std::string_view reduce) {
   const OperandDeviceGuard device(kReduce, self, other);
   check_reduce("sparse_mm_reduce", self, other);
-  const bool picks = picks_one(reduce);
+  const bool picks = is_extremum(reduce);
   const bool trains = picks && at::GradMode::is_enabled() && (self.requires_grad() || other.requires_grad());
   at::Tensor out = make_output({self.size(0), other.size(1)}, {}, other.options());
   const bool has_places = trains && self._nnz() > 0;
@@ -135,7 +135,7 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, co
                                                       const at::Tensor& places, std::array<bool, 2> wanted) {
   const OperandDeviceGuard device(kReduceBackward, self, grad, weight);
   check_reduce("sparse_mm_reduce_backward", self, weight);
-  picks_one(reduce);
+  is_extremum(reduce);
   TORCH_CHECK(grad.layout() == c10::kStrided && grad.scalar_type() == self.scalar_type() &&
                   grad.sizes() == c10::IntArrayRef({self.size(0), weight.size(1)}),
               "sparse_mm_reduce_backward: expected 'grad_out' to be a strided matrix of size ", self.size(0), "x",

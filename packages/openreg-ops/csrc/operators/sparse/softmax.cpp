@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax over the elements that a COO tensor has, sums over some of its dimensions, and their gradients. The results
-// have the elements of an operand, which is made coalesced first.
+// Softmax over the elements of a COO tensor with its gradient, and the gradient of sums over some of its dimensions.
+// The results have the elements of an operand, which is coalesced first.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
 
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
@@ -19,7 +21,7 @@ at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_floa
   TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
   at::maybe_wrap_dim(dim, self.dim());
   if (self.numel() == 0) {
-    return at::zeros_like(self);  // the CPU drops the places of values without elements
+    return at::zeros_like(self);  // the CPU drops indices of values without elements
   }
   const at::Tensor input = self.coalesce();
   at::Tensor output = empty_of_pattern(input, input.scalar_type());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fourier transforms. All of torch.fft, torch.stft and torch.istft is built on these three.
+// Fourier transforms. PyTorch composes all of torch.fft, torch.stft and torch.istft of these three operators.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/SpectralOpsUtils.h>
 
@@ -14,8 +14,9 @@ namespace openreg::ops {
 
 namespace {
 
-// The output is dense, in the order in which the CPU's kernels leave it: dimensions that are not transformed, then
-// those that are, each as they lie in the input; the last one innermost where it is halved.
+// Returns the specification of a dense output in the order in which the CPU's kernels leave it. Dimensions that are not
+// transformed come before those that are, both in the input's order. With `last_innermost`, the last dimension is
+// innermost, because it is halved.
 OutputSpec transformed(const at::Tensor& self, std::vector<int64_t> sizes, c10::IntArrayRef dims, bool last_innermost,
                        c10::ScalarType dtype) {
   std::vector<int64_t> order(sizes.size());

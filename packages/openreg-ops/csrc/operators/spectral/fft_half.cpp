@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch.fft of half-precision numbers. PyTorch composes torch.fft from three operators (fft.cpp), but refuses half
-// before it comes to them on every device that is not one of its own. So the composite operators are overridden here:
-// half is computed in float and rounded, and everything else goes on as PyTorch composes it.
+// Overrides for torch.fft of half-precision numbers. PyTorch composes torch.fft of three operators (fft.cpp), but
+// rejects half before it calls them on every device that is not its own. So the overrides compute half in float and
+// round the result. They call PyTorch's composite for all other dtypes.
 #include <ATen/ops/fft_fft2_native.h>
 #include <ATen/ops/fft_fft_native.h>
 #include <ATen/ops/fft_fftn_native.h>
@@ -27,7 +27,7 @@ namespace openreg::ops {
 
 namespace {
 
-// kComposite is PyTorch's own function for the operator.
+// The overrides of one operator. kComposite is PyTorch's own function for it.
 template <auto kComposite, class Composite = decltype(kComposite)>
 struct HalfFft;
 
@@ -49,12 +49,12 @@ struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
     constexpr const char* kName = "torch.fft";
     check_same_device(kName, device_of(kName, self, out), self, out);
     at::Tensor wide = out.to(reduced_as_float(out.scalar_type()));
-    kCompositeOut(self.to(at::kFloat), options..., wide);  // warns where the size is wrong
+    kCompositeOut(self.to(at::kFloat), options..., wide);  // warns if the size is wrong
     return out.resize_(wide.sizes()).copy_(wide);
   }
 };
 
-// Calls `add(form, function)` for both forms of an operator.
+// Calls `add(name, function)` for the functional and the out= overload of an operator.
 template <class Functional, class Out, auto kComposite, auto kCompositeOut, class Add>
 void add_forms(Add add) {
   using Half = HalfFft<kComposite>;
@@ -90,7 +90,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   });
 }
 
-// Autograd sees through the override as it sees through the composite: each operator within is recorded.
+// Registers the overrides above autograd, too, so that autograd records each operator within, as it does for the
+// composite.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   add_all([&](const c10::OperatorName& form, auto function) { library.impl(toString(form).c_str(), function); });
 }

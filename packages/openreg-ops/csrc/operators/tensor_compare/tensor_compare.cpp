@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
+// Selection by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
 #include <ATen/ops/_assert_async.h>
 #include <ATen/ops/isnan_native.h>
 #include <ATen/ops/result_type.h>
@@ -15,13 +15,15 @@ constexpr auto check_assert = [](const at::Tensor& self, const auto&... /*messag
   TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
 };
 
-// torch.export puts it into a program's flow of data, so that it is neither left out nor moved.
+// Returns a new token, because torch.export makes the assertion a part of a program's data flow, so that it is neither
+// removed nor moved.
 at::Tensor functional_assert(const at::Tensor& self, std::string_view message, const at::Tensor& token) {
   at::_assert_async(self, message);
   return token.clone();
 }
 
-// Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
+// Replaces PyTorch's meta function, which requests an empty output although the kernel returns one number. The other
+// overloads are in operators/indexing/scatter_gather.cpp.
 OutputSpec meta_isin(const at::Scalar& element, const at::Tensor& tests, bool /*assume_unique*/, bool /*invert*/) {
   for (const c10::ScalarType dtype : {element.type(), tests.scalar_type()}) {
     TORCH_CHECK(!c10::isComplexType(dtype) && dtype != at::kBool,
@@ -47,7 +49,7 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  // One that fails becomes the device's error at the next synchronisation.
+  // A failed assertion becomes the device's sticky error, which the next synchronizing call throws.
   unstructured<check_assert, op::_assert_async>(library, cpu::_assert_async, kChecked);
   unstructured<check_assert, op::_assert_async_msg>(library, cpu::_assert_async, kChecked);
   function<op::_functional_assert_async_msg>(library, functional_assert);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that arguments alone settle: ranges, eye, the indices of triangles, kaiser_window, zeros without memory.
+// Tensors that depend only on arguments: ranges, eye, the indices of triangles, kaiser_window, zeros without memory.
 #include <ATen/Dispatch.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/RangeUtils.h>
@@ -20,7 +20,8 @@ namespace openreg::ops {
 
 namespace {
 
-// An output of as many elements keeps its shape and takes the numbers in its own order.
+// Resizes `out` if it has another number of elements. Otherwise it keeps its shape, and gets the numbers in its own
+// order.
 OutputSpec meta_arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out) {
   int64_t count = 0;
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "aten::arange",
@@ -45,7 +46,8 @@ OutputSpec meta_steps(int64_t steps, const at::Tensor& out, const char* kernel) 
       .allowing({.quiet = true});
 }
 
-// A bound may be a number, or a 0-dim tensor, which only the kernel reads. Without steps nobody looks at numbers.
+// Throw c10::Error for a wrong bound, which is a number, or a 0-dim tensor that only the kernel reads. Numbers are not
+// checked if there are no steps, because no kernel reads them.
 void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/,
                  const char* /*which*/) {
   if (steps > 0) {
@@ -107,7 +109,7 @@ at::Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::
   return out;
 }
 
-// Zeros that autograd knows as such: without memory until an operator wants their values.
+// Returns zeros that autograd recognizes. They have no memory until an operator needs their values.
 at::Tensor efficient_zeros(c10::IntArrayRef sizes, std::optional<c10::ScalarType> dtype,
                            std::optional<c10::Layout> /*layout*/, std::optional<c10::Device> device,
                            std::optional<bool> /*pin_memory*/) {
@@ -120,14 +122,15 @@ at::Tensor efficient_zeros(c10::IntArrayRef sizes, std::optional<c10::ScalarType
   return at::detail::empty_generic(sizes, &allocator, kKeys, c10::dtype_or_default(dtype), std::nullopt);
 }
 
-// A stub behind an operator that PyTorch composes for every device: kaiser_window() makes the window and calls what the
-// device has in kaiser_window_stub, which neither a fallback nor another kernel can stand in for. A periodic window is
-// one of `length` values without the last.
+// Computes the window for kaiser_window_stub. kaiser_window() is a composite that allocates the window and calls the
+// device's kernel in the stub. Neither a fallback nor another kernel can replace that. A periodic window is one of
+// `length` values without the last.
 void kaiser_window_kernel(int64_t length, double beta, at::Tensor& window) {
   window.copy_(at::kaiser_window(length, /*periodic=*/false, beta, window.options()).narrow(0, 0, window.numel()));
 }
 
-// Called on the host. The iterator's operand holds the positions 0, 1, ..., which the kernel knows.
+// Launches the kernel; PyTorch calls this function on the host. The iterator's operand has the positions 0, 1, ...,
+// which the kernel does not need.
 void launch_kaiser_window(at::TensorIteratorBase& iterator, int64_t length, double beta) {
   constexpr Operator kKaiserWindow{"aten::kaiser_window"};
   const at::Tensor window = iterator.tensor(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shuffling channels, and pixels into channels and back.
+// pixel_shuffle and pixel_unshuffle, which move channels to pixels and back.
 #include <ATen/native/PixelShuffle.h>
 
 #include "registration/declare.h"
@@ -25,7 +25,7 @@ OutputSpec meta_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
   return with_last_sizes(self, {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
 }
 
-// Without elements the CPU's kernel gives the shape of its operand, not of its result.
+// Makes an empty result itself, because the CPU's kernel would return one of the operand's shape.
 at::Tensor unshuffle(const at::Tensor& self, int64_t factor) {
   if (self.numel() == 0) {
     return at::empty(meta_pixel_unshuffle(self, factor).sizes, self.options());

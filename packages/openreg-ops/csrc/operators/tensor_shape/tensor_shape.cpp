@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors as such: views outside of the minimal set, emptying one, and what PyTorch asks about their identity and
-// memory. Nothing runs on the device.
+// Views outside of the minimal set, set_() without a source, and queries about the identity and memory of tensors. None
+// of them launches a kernel.
 #include <ATen/ops/is_set_to_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -13,9 +13,9 @@ namespace openreg::ops {
 
 namespace {
 
-// Whether `self` may take the place of `from`'s contents, as `parameter.data = tensor` does. Without this, PyTorch's
-// own answer leaves this device out, and Module.to() makes new Parameters, which unties shared weights and orphans
-// optimisers.
+// Returns true if `self` may get the contents of `from`, as in `parameter.data = tensor`. PyTorch's function would
+// return false for this device. Module.to() would then make new Parameters, which unties shared weights and leaves
+// optimizers with the old ones.
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
   const auto plain = [](const at::Tensor& tensor) {
     return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
@@ -24,12 +24,12 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
   return plain(self) && plain(from);
 }
 
-// Keeps the memory from being reused before the work that the stream holds when the tensor is freed.
+// Prevents reuse of the memory before the tasks are complete that are in the stream when the tensor is freed.
 void record_stream(at::Tensor& self, at::Stream stream) {
   runtime::device_allocator().recordStream(self.storage().data_ptr(), stream);
 }
 
-// The forms that give a tensor a size or another storage are in the minimal set.
+// Sets an empty storage. The overloads that take a size or another storage are in the minimal set.
 at::Tensor& set_nothing(at::Tensor& self) {
   const CurrentDevice current(self.device());
   const at::Storage nothing(c10::Storage::use_byte_size_t(), 0, &runtime::device_allocator(), true);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions of one operand, element by element.
+// Elementwise functions of one operand.
 #include "registration/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// Whole numbers are converted now: the kernels would ask for the default dtype when they run.
-at::Tensor in_fractions(const at::Tensor& self) {
+// Returns integers in the default dtype, because the kernels would read the default dtype only when they run.
+at::Tensor to_default_dtype(const at::Tensor& self) {
   return at::isIntegralType(self.scalar_type(), true) ? self.to(c10::get_default_dtype_as_scalartype()) : self;
 }
 
-// Of complex numbers the CPU's kernel makes a complex result first, and copies a part of it.
+// The output is contiguous for complex numbers, because the CPU's kernel makes a complex result first, and copies a
+// part of it.
 OutputSpec meta_angle(const at::Tensor& self) {
   const c10::ScalarType real = c10::toRealValueType(self.scalar_type());
   return (self.is_complex() ? output_of(self.sizes(), real) : output_like(self))
@@ -60,9 +61,9 @@ constexpr auto meta_nan_to_num = [](const at::Tensor& self, const auto&... rest)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_acos, op::acos, op::acos_>(library, cpu::acos_outf);
   structured<meta::structured_acosh, op::acosh, op::acosh_>(library, cpu::acosh_outf);
-  function<op::angle>(library, [](const at::Tensor& self) { return kAngle.functional(in_fractions(self)); });
+  function<op::angle>(library, [](const at::Tensor& self) { return kAngle.functional(to_default_dtype(self)); });
   function<op::angle_out>(library, [](const at::Tensor& self, at::Tensor& out) -> at::Tensor& {
-    return kAngle.out(in_fractions(self), out);
+    return kAngle.out(to_default_dtype(self), out);
   });
   structured<meta::structured_asin, op::asin, op::asin_>(library, cpu::asin_outf);
   structured<meta::structured_asinh, op::asinh, op::asinh_>(library, cpu::asinh_outf);
@@ -95,11 +96,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
   unstructured<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf, kChecked);
   function<op::logit>(library, [](const at::Tensor& self, std::optional<double> eps) {
-    return kLogit.functional(in_fractions(self), eps);
+    return kLogit.functional(to_default_dtype(self), eps);
   });
   function<op::logit_out>(library,
                           [](const at::Tensor& self, std::optional<double> eps, at::Tensor& out) -> at::Tensor& {
-                            return kLogit.out(in_fractions(self), eps, out);
+                            return kLogit.out(to_default_dtype(self), eps, out);
                           });
   unstructured<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);

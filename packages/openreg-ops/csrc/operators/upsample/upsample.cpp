@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resampling of images with backward. The CPU has no kernels for half precision with antialiasing; here those compute
-// in float.
+// Resampling of images with backward. The CPU has no kernels for half precision with antialiasing, so these compute in
+// float.
 #include "registration/declare.h"
 
 namespace openreg::ops {
