@@ -32,7 +32,7 @@ def test_what_a_loop_repeats_keeps_its_exception(loop):
     source = keep_failures(kernel(loop.format(body=CHECK), loop.format(body=CHECK)))
     kept = f"{{ try {{ {CHECK} }} catch (...) {{ openreg_failure.keep(); }} }}"
     assert source.count(kept) == 2
-    assert source.index("FirstFailure openreg_failure;") < source.index("#pragma omp parallel")
+    assert source.index("FirstException openreg_failure;") < source.index("#pragma omp parallel")
     assert source.rstrip().endswith("openreg_failure.rethrow();\n}")
 
 

@@ -28,7 +28,7 @@ def without_offset(self, data, size, stride, offset, *rest, **others):
     return PythonWrapperCodegen.codegen_reinterpret_view(self, data, size, stride, 0, *rest, **others)
 
 
-CALL = wrapper._OnDevice._generate_kernel_call_helper
+CALL = wrapper._DeviceWrapperMixin._generate_kernel_call_helper
 
 
 def from_the_storage(self, name, call_args, **others):
@@ -42,10 +42,10 @@ MISTAKES = {
     "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers"),
     "fused as for a GPU": (scheduling, "_keep_loops", lambda scheduler: None, "softmaxes"),
     "positions are counted in loops": (rewriting, "_REWRITTEN", {}, "positions"),
-    "strides are forgotten": (wrapper._OnDevice, "make_allocation", dense, "strides_and_offsets"),
-    "parts begin together": (wrapper._OnDevice, "codegen_reinterpret_view", without_offset, "joining"),
+    "strides are forgotten": (wrapper._DeviceWrapperMixin, "make_allocation", dense, "strides_and_offsets"),
+    "parts begin together": (wrapper._DeviceWrapperMixin, "codegen_reinterpret_view", without_offset, "joining"),
     "inputs begin elsewhere": (
-        wrapper._OnDevice,
+        wrapper._DeviceWrapperMixin,
         "_generate_kernel_call_helper",
         from_the_storage,
         "strides_and_offsets",
@@ -65,25 +65,31 @@ MISWRITTEN = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+def one_in_the_lane(mistakes, chosen):
+    """Each is compiled anew: the lane plants one, the endurance runs the others."""
+    return [name if name == chosen else pytest.param(name, marks=pytest.mark.endurance) for name in mistakes]
+
+
+@pytest.mark.parametrize("name", one_in_the_lane(MISTAKES, "strides are forgotten"))
 def test_a_mistake_in_the_generator_fails_a_case(monkeypatch, name):
     owner, attribute, wrong, case = MISTAKES[name]
     monkeypatch.setattr(owner, attribute, wrong)
     torch._dynamo.reset()
     with config.patch(force_disable_caches=True), pytest.raises(Exception, match=r"."):
-        test_cases.test_a_compiled_function_gives_what_it_gives(case)
+        test_cases.check(case)
 
 
-@pytest.mark.parametrize("kind", MISWRITTEN)
+@pytest.mark.parametrize("kind", one_in_the_lane(MISWRITTEN, "mutation"))
 def test_a_mistake_in_a_kernel_fails_a_case(monkeypatch, kind):
     pattern, wrong, case = MISWRITTEN[kind]
     replaced = miswritten(monkeypatch, pattern, wrong)
     torch._dynamo.reset()
     with config.patch(force_disable_caches=True), pytest.raises(AssertionError):
-        test_cases.test_a_compiled_function_gives_what_it_gives(case)
+        test_cases.check(case)
     assert sum(replaced)
 
 
+@pytest.mark.endurance
 def test_random_numbers_of_one_seed_fail(monkeypatch):
     replaced = miswritten(monkeypatch, r"normalized_rand_cpu\([^,]+,", "normalized_rand_cpu(7,")
     torch._dynamo.reset()
@@ -107,7 +113,7 @@ def miswritten(monkeypatch, pattern, wrong):
 
 @pytest.mark.skipif(torch.openreg.device_count() < 2, reason="needs two devices")
 def test_a_device_without_its_number_fails(monkeypatch):
-    monkeypatch.setattr(wrapper._OnDevice, "make_allocation", PythonWrapperCodegen.make_allocation)
+    monkeypatch.setattr(wrapper._DeviceWrapperMixin, "make_allocation", PythonWrapperCodegen.make_allocation)
     torch._dynamo.reset()
     with config.patch(force_disable_caches=True), pytest.raises((AssertionError, RuntimeError)):
         test_launches.test_kernels_run_where_their_operands_are()
@@ -121,7 +127,7 @@ def test_results_that_are_overwritten_fail(monkeypatch):
 
 
 def test_an_input_that_is_written_to_in_a_copy_fails(monkeypatch):
-    monkeypatch.setattr(graphs._Replayed, "__init__", forgetting(graphs._Replayed.__init__))
+    monkeypatch.setattr(graphs._GraphedFunction, "__init__", forgetting(graphs._GraphedFunction.__init__))
     torch._dynamo.reset()
     with pytest.raises(AssertionError):
         test_graphs.test_an_input_that_is_written_to_is_the_callers([])

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What Inductor knows of the device, when it learns of it, and what a user hears who asks for what cannot be had."""
 
-import os
 import re
-import subprocess
-import sys
-import textwrap
 
 import pytest
 import torch
@@ -19,20 +15,9 @@ DEVICE = "openreg"
 pytestmark = pytest.mark.filterwarnings("ignore:::torch")
 
 
-def python(code, **environment):
-    """What a fresh process prints."""
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-        env={**os.environ, **environment},
-    )
-
-
-def test_import_torch_imports_no_compiler():
-    done = python("import sys, openreg_compile; print('torch' in sys.modules, 'torch._inductor' in sys.modules)")
+def test_import_torch_imports_no_compiler(python):
+    code = "import sys, openreg_compile; print('torch' in sys.modules, 'torch._inductor' in sys.modules)"
+    done = python(code, fresh=True)
     assert done.stdout == "True False\n", done.stderr
 
 
@@ -44,7 +29,7 @@ def test_import_torch_imports_no_compiler():
         "torch._inductor.scheduler",
     ],
 )
-def test_the_order_of_imports_does_not_matter(first):
+def test_the_order_of_imports_does_not_matter(python, first):
     done = python(
         f"import openreg_compile, {first}\n"
         "from torch._inductor.codegen import common\n"
@@ -54,7 +39,7 @@ def test_the_order_of_imports_does_not_matter(first):
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-def test_inductor_calls_the_devices_module_where_nothing_is_registered():
+def test_inductor_calls_the_devices_module_where_nothing_is_registered(python):
     done = python(
         """
         import torch
@@ -77,37 +62,53 @@ def test_what_generated_python_says_of_devices_is_python():
     assert found["handle"] == torch.openreg.current_stream(0).native_handle
 
 
-COMPILE = """
-import openreg_compile, torch
-y = torch.compile(lambda x: x * 2 + 1)(torch.ones(3, device="openreg"))
-print(y.tolist())
-"""
-
-
-def test_without_a_compiler_the_error_says_what_to_install(tmp_path):
-    settings = {"CXX": str(tmp_path / "no-such-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    done = python(COMPILE, **settings)
+def test_other_backends_of_pytorch_need_no_compiler_and_inductor_says_what_to_install(python, tmp_path):
+    done = python(
+        """
+        import torch._inductor.config
+        torch._inductor.config.compile_threads = 1  # no further processes
+        import openreg_compile, torch
+        for backend in ("eager", "aot_eager", "inductor"):
+            function = torch.compile(lambda x: x * 2 + 1, backend=backend)
+            print(function(torch.ones(3, device="openreg")).tolist(), flush=True)
+        """,
+        CXX=str(tmp_path / "no-such-compiler"),
+    )
+    assert done.stdout == "[3.0, 3.0, 3.0]\n" * 2, done.stderr
     assert "no C++ compiler works here. Install one, such as g++" in done.stderr
 
 
-def test_code_of_another_version_is_not_taken_from_the_cache(tmp_path):
-    code = COMPILE + textwrap.dedent(
-        """
+def test_code_of_another_version_is_not_taken_from_the_cache(python):
+    code = """
+        import torch._inductor.config
+        torch._inductor.config.compile_threads = 1  # no further processes
+        import openreg_compile, openreg_runtime, torch
         from torch._dynamo.utils import counters
-        print(counters["inductor"]["fxgraph_cache_hit"])
-        """
-    )
-    another = "import openreg_runtime as r\nold = r.installed_plugins()\nr.installed_plugins = lambda: old[:1]\n"
-    settings = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    hits = [python(before + code, **settings).stdout.split("\n")[1] for before in ("", "", another, another)]
-    assert hits == ["0", "1", "0", "1"]
+
+        def hits():
+            torch._dynamo.reset()
+            counters.clear()
+            y = torch.compile(lambda x: x * 2.75 + 1)(torch.ones(3, device="openreg"))
+            assert y.tolist() == [3.75] * 3
+            return counters["inductor"]["fxgraph_cache_hit"]
+
+        print(hits())
+        plugins = openreg_runtime.installed_plugins()
+        openreg_runtime.installed_plugins = lambda: plugins[:1]
+        from openreg_compile.registration import versions
+        versions.cache_clear()
+        print(hits(), hits())
+    """
+    first, second = python(code), python(code)
+    assert (first.stdout, second.stdout) == ("0\n0 1\n", "1\n1 1\n"), first.stderr + second.stderr
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+def test_a_folder_that_cannot_be_written_to_is_named(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
-    done = python(COMPILE, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "file" / "cache"))
-    assert done.returncode != 0
-    assert str(tmp_path / "file") in done.stderr
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match=re.escape(str(tmp_path / "file"))):
+        torch.compile(lambda x: x * 3.25 + 1)(torch.ones(3, device=DEVICE))
 
 
 REFUSED = {"cpp_wrapper": "C++ wrapper, and with it AOTInductor", "fx_wrapper": "FX wrapper"}
@@ -136,16 +137,6 @@ def test_autotuning_leaves_products_to_the_operators():
     assert "extern_kernels.mm(" in code
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_other_backends_of_pytorch_need_no_compiler(tmp_path, backend):
-    done = python(
-        COMPILE.replace("+ 1)", f'+ 1, backend="{backend}")'),
-        CXX=str(tmp_path / "no-such-compiler"),
-        TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"),
-    )
-    assert done.stdout == "[3.0, 3.0, 3.0]\n", done.stderr
-
-
 def test_a_device_that_is_not_there_is_refused():
     torch._dynamo.reset()
     absent = f"{DEVICE}:{torch.openreg.device_count()}"
@@ -154,7 +145,7 @@ def test_a_device_that_is_not_there_is_refused():
 
 
 def test_the_key_of_the_cache_names_the_packages():
-    name = registration._BeforeCode().uuid()
+    name = registration._PreCodegenPass().uuid()
     assert all(package in name for package in ("openreg-compile ", "openreg-ops ", "openreg-runtime "))
 
 
@@ -162,7 +153,7 @@ def test_the_key_of_the_cache_tells_one_thread_from_several(set_threads):
     keys = []
     for count in (1, 2, 3):
         set_threads(count)
-        keys.append(registration._BeforeCode().uuid())
+        keys.append(registration._PreCodegenPass().uuid())
     assert keys[0] != keys[1] == keys[2]
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import openreg_predict
-from openreg_predict import __main__, cost, description, fit, machine, machine_models, validate
+from openreg_predict import __main__, cost, cpu_calibration, cpu_validation_models, description, fit, validate
 from openreg_predict.published import data, models
 from openreg_predict.work import Work
 from openreg_predict.write_description import with_efficiencies
@@ -80,7 +80,7 @@ def test_outliers_do_not_count():
 
 
 def test_what_was_not_measured_is_borrowed_and_said_so():
-    found = fit.with_borrowed({"matmul": CHIP.efficiency("matmul")}, openreg_predict.load("v100"))
+    found = fit.with_reference_efficiencies({"matmul": CHIP.efficiency("matmul")}, openreg_predict.load("v100"))
     assert found["softmax"].memory.source == "assumed"
     assert found["softmax"].memory.note == "that of v100"
     assert found["matmul"] is CHIP.efficiency("matmul")
@@ -125,8 +125,8 @@ def test_a_copy_calibrates_and_judges(copy, tmp_path, capsys):
     assert __main__.main(["validate", "--data", str(copy), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     ways = {item["way"] for item in found["cases"]}
-    assert set(validate.WAYS) < ways
-    assert {way for way in ways - set(validate.WAYS) if not way.startswith(validate.LENDER)} == set()
+    assert set(validate.PREDICTION_METHODS) < ways
+    assert {way for way in ways - set(validate.PREDICTION_METHODS) if not way.startswith(validate.LENDER)} == set()
     case = next(item for item in found["cases"] if item["way"] == "calibrated")
     assert case["error"] == pytest.approx(case["predicted"] / 0.2 - 1)
     assert "compiled" in found["left_out"]["NVIDIA_A100-PCIE-40GB/bert_large-inf-512-8-fusion.json"]
@@ -168,8 +168,8 @@ def test_what_judges_did_not_calibrate():
 
 def test_this_machines_operators_can_be_measured():
     x, y = torch.randn(64, 64), torch.randn(64, 64)
-    found = machine.measured(
-        [machine.Benchmark("mm", lambda _: x @ y, 1), machine.Benchmark("add", lambda _: x + y, 1)], 2
+    found = cpu_calibration.measured(
+        [cpu_calibration.Benchmark("mm", lambda _: x @ y, 1), cpu_calibration.Benchmark("add", lambda _: x + y, 1)], 2
     )
     assert [sample.work.kind for sample in found] == ["matmul", "elementwise"]
     assert all(sample.seconds > 0 for sample in found)
@@ -179,7 +179,7 @@ def test_this_machines_operators_can_be_measured():
 def test_this_machine_describes_itself(tmp_path):
     path = tmp_path / "this.toml"
     assert __main__.main(["calibrate", str(path)]) == 0
-    assert len(machine_models.MODELS) >= 8
+    assert len(cpu_validation_models.MODELS) >= 8
     assert __main__.main(["validate", "--device", str(path), "--write"]) == 0
     assert {item.mode for item in openreg_predict.load(path).validations} == {"inference", "training"}
 

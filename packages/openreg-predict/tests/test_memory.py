@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import openreg_ops  # noqa: F401
-from openreg_predict.script import OnMeta
+from openreg_predict.script import MetaDeviceMode
 from openreg_predict.trace import trace
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
@@ -126,7 +126,7 @@ def compare(make, tolerance):
     step()
     torch.accelerator.synchronize()
     used = torch.accelerator.max_memory_allocated() - before
-    with OnMeta():
+    with MetaDeviceMode():
         program = trace(make("meta"))
     assert program.peak == pytest.approx(used, rel=tolerance)
     assert program.without_rule() == []
@@ -146,7 +146,7 @@ def test_the_peak_of_other_models_is_near(name):
 
 
 def test_a_model_that_would_need_gigabytes_needs_none_on_meta():
-    with OnMeta():
+    with MetaDeviceMode():
         model = nn.Sequential(*[nn.Linear(16384, 16384, bias=False) for _ in range(4)]).cuda()
         program = trace(lambda: inferred(model, torch.rand(8, 16384)))
     assert program.peak >= 4 * 2**30

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Device graphs for ``torch.compile(mode="reduce-overhead")``: a compiled graph's launches, recorded and replayed.
 
-The generated module wraps its function with ``replayed()``. The first call runs it, the second records it, further ones
+The generated module wraps its function with ``graphify()``. The first call runs it, the second records it, further ones
 replay. Nothing is copied but inputs that come at another address than in the call before; results are not copied at
 all: they stand in the recording's own memory, and as long as one of them is alive, seen by its storage, that recording
 does not run.
@@ -31,7 +31,7 @@ Call = Callable[[list[Any]], Any]
 
 
 @dataclass
-class _OfInput:
+class _InputAlias:
     """An output that is an input, or a view of one."""
 
     number: int
@@ -46,7 +46,7 @@ class _OfInput:
 
 
 @dataclass
-class _InMemory:
+class _GraphOutput:
     """An output in the recording's memory, or one that is no tensor."""
 
     value: Any
@@ -55,12 +55,12 @@ class _InMemory:
         return self.value.detach() if isinstance(self.value, Tensor) else self.value
 
 
-def _result(value: Any, inputs: Sequence[Any]) -> _OfInput | _InMemory:
+def _result(value: Any, inputs: Sequence[Any]) -> _InputAlias | _GraphOutput:
     if isinstance(value, Tensor):
         for number, given in enumerate(inputs):
             if isinstance(given, Tensor) and given.untyped_storage()._cdata == value.untyped_storage()._cdata:
-                return _OfInput(number, value is given, value.size(), value.stride(), value.storage_offset())
-    return _InMemory(value)
+                return _InputAlias(number, value is given, value.size(), value.stride(), value.storage_offset())
+    return _GraphOutput(value)
 
 
 class _Recording:
@@ -77,7 +77,7 @@ class _Recording:
             results = call(list(given))
         self._results = [_result(value, given) for value in results]
         del given, results
-        ours = [one.value for one in self._results if isinstance(one, _InMemory) and isinstance(one.value, Tensor)]
+        ours = [one.value for one in self._results if isinstance(one, _GraphOutput) and isinstance(one.value, Tensor)]
         storages = {value.untyped_storage()._cdata for value in ours}
         self._uses_of_ours = {storage: torch._C._storage_Use_Count(storage) for storage in storages}
 
@@ -98,7 +98,7 @@ class _Recording:
 
 
 @dataclass
-class _Calls:
+class _CallHistory:
     """What is known of calls with the same sizes on the same stream."""
 
     addresses: dict[int, int]  # of the first one's inputs, by their numbers
@@ -106,7 +106,7 @@ class _Calls:
     recordings: list[_Recording] = field(default_factory=list)
 
 
-class _Replayed:
+class _GraphedFunction:
     """The function of a generated module; safe to be called by several threads."""
 
     def __init__(self, call: Call, device: int, mutated: frozenset[int]) -> None:
@@ -114,7 +114,7 @@ class _Replayed:
         self._device = device
         self._mutated = mutated
         self._lock = threading.Lock()
-        self._calls: dict[Any, _Calls] = {}
+        self._calls: dict[Any, _CallHistory] = {}
         self._is_refused = False
 
     def __call__(self, inputs: list[Any]) -> Any:
@@ -140,7 +140,7 @@ class _Replayed:
         calls = self._calls.get(key)
         if calls is None:
             if len(self._calls) < _MOST_KEYS:
-                self._calls[key] = _Calls(addresses)
+                self._calls[key] = _CallHistory(addresses)
             return None
         calls.changing |= {number for number, address in addresses.items() if calls.addresses[number] != address}
         if calls.changing & self._mutated:
@@ -162,6 +162,6 @@ class _Replayed:
         return recording
 
 
-def replayed(call: Call, device: int, mutated: Sequence[int]) -> Call:
+def graphify(call: Call, device: int, mutated: Sequence[int]) -> Call:
     """The same function, recorded and replayed: on one device, with the numbers of the inputs that it writes to."""
-    return _Replayed(call, device, frozenset(mutated))
+    return _GraphedFunction(call, device, frozenset(mutated))

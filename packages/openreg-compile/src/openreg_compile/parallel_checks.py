@@ -26,7 +26,7 @@ def keep_failures(source: str) -> str:
         inside = body[first + 1 : last]
         body = f"{body[: first + 1]} try {{{inside}}} catch (...) {{ openreg_failure.keep(); }} {body[last:]}"
     return (
-        f"{source[: start.end()]}\n    openreg::compile::FirstFailure openreg_failure;{body}"
+        f"{source[: start.end()]}\n    openreg::compile::FirstException openreg_failure;{body}"
         f"    openreg_failure.rethrow();\n{source[end:]}"
     )
 

@@ -20,7 +20,7 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch.fx import GraphModule
 
 import openreg_runtime
-from openreg_compile.refusal import CppWrapper, FxWrapper
+from openreg_compile.unsupported import CppWrapper, FxWrapper
 
 _NO_COMPILER = (
     "torch.compile generates C++ for openreg devices, and no C++ compiler works here. Install one, such as g++ "
@@ -71,7 +71,7 @@ class _Wrapper:
         return Wrapper.create(*arguments)
 
 
-class _BeforeCode(CustomGraphModulePass):
+class _PreCodegenPass(CustomGraphModulePass):
     """Runs on each graph with a tensor of the device, before code is generated for it.
 
     Its name is part of the keys of Inductor's caches, so that code of another version of this package is not found.
@@ -108,4 +108,4 @@ _scheduling: Any = _Scheduling
 _wrapper: Any = _Wrapper
 _cpp_wrapper: Any = CppWrapper
 _fx_wrapper: Any = FxWrapper
-register_backend_for_device("openreg", _scheduling, _wrapper, _cpp_wrapper, _fx_wrapper, _BeforeCode())
+register_backend_for_device("openreg", _scheduling, _wrapper, _cpp_wrapper, _fx_wrapper, _PreCodegenPass())

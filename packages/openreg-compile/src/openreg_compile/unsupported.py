@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 
-class _Refused:
+class _UnsupportedFeature:
     """In place of a generator of wrappers; Inductor makes one with ``create()``, or reads ``supports_caching``."""
 
     supports_caching = True
@@ -18,7 +18,7 @@ class _Refused:
         raise NotImplementedError(cls.message)
 
 
-class CppWrapper(_Refused):
+class CppWrapper(_UnsupportedFeature):
     """Of ``config.cpp_wrapper`` and of AOTInductor."""
 
     message = (
@@ -28,7 +28,7 @@ class CppWrapper(_Refused):
     )
 
 
-class FxWrapper(_Refused):
+class FxWrapper(_UnsupportedFeature):
     """Of ``config.fx_wrapper``."""
 
     message = (

@@ -12,7 +12,7 @@ from torch._inductor.utils import IndentedBuffer
 from torch._inductor.virtualized import V
 
 
-class _OnDevice(PythonWrapperCodegen):
+class _DeviceWrapperMixin(PythonWrapperCodegen):
     """What generated Python does in another way than for the devices that Inductor knows."""
 
     def make_allocation(
@@ -43,7 +43,7 @@ class _OnDevice(PythonWrapperCodegen):
         self.writeline(self.wrap_kernel_call(kernel_name, [*call_args, str(device.index or 0)]))
 
 
-class Wrapper(_OnDevice):
+class Wrapper(_DeviceWrapperMixin):
     """Of a whole graph."""
 
     @staticmethod
@@ -68,9 +68,9 @@ class Wrapper(_OnDevice):
         if config.triton.cudagraphs and set(V.graph.device_types) == {"openreg"} and len(V.graph.device_idxs) == 1:
             names = V.graph.graph_input_names
             mutated = [number for number, name in enumerate(names) if name in V.graph.mutated_inputs]
-            result.writeline("from openreg_compile.graphs import replayed")
-            result.writeline(f"call = replayed(call, {next(iter(V.graph.device_idxs))}, {mutated})")
+            result.writeline("from openreg_compile.graphs import graphify")
+            result.writeline(f"call = graphify(call, {next(iter(V.graph.device_idxs))}, {mutated})")
 
 
-class _SubgraphWrapper(_OnDevice, SubgraphPythonWrapperCodegen):
+class _SubgraphWrapper(_DeviceWrapperMixin, SubgraphPythonWrapperCodegen):
     """Of a part of a graph, which becomes a function in the same file."""

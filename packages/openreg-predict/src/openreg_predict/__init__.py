@@ -5,6 +5,8 @@
 program on the openreg device in a chip's time.
 """
 
+import warnings
+
 import openreg_runtime
 
 # Before the native module can be loaded: it would change PyTorch, or fail with an undefined symbol.
@@ -12,14 +14,14 @@ openreg_runtime.require_matching_build(__name__)
 
 from openreg_predict.description import Description, DescriptionError, built_in, load  # noqa: E402
 from openreg_predict.predict import Prediction, predict  # noqa: E402
-from openreg_predict.script import OnMeta  # noqa: E402
+from openreg_predict.script import MetaDeviceMode  # noqa: E402
 from openreg_predict.simulate import Run, simulate  # noqa: E402
 from openreg_predict.trace import Program, TraceError, trace  # noqa: E402
 
 __all__ = [
     "Description",
     "DescriptionError",
-    "OnMeta",
+    "MetaDeviceMode",
     "Prediction",
     "Program",
     "Run",
@@ -30,3 +32,10 @@ __all__ = [
     "simulate",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> type:
+    if name == "OnMeta":
+        warnings.warn(f"{__name__}.OnMeta is called MetaDeviceMode now", DeprecationWarning, stacklevel=2)
+        return MetaDeviceMode
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from openreg_predict import fit, machine, machine_models, script
+from openreg_predict import cpu_calibration, cpu_validation_models, fit, script
 from openreg_predict.description import FOLDER, Description, DescriptionError, load
 from openreg_predict.predict import predict
 from openreg_predict.published import data as published
@@ -19,7 +19,14 @@ from openreg_predict.schedule import busy, write_trace
 from openreg_predict.script import ScriptError
 from openreg_predict.trace import trace
 from openreg_predict.units import show_bytes, show_time
-from openreg_predict.validate import Outcome, as_document, compare, judged, summaries, validations
+from openreg_predict.validate import (
+    ValidationResult,
+    as_document,
+    compare,
+    compare_to_measurement,
+    summaries,
+    validations,
+)
 from openreg_predict.write_description import whole, with_efficiencies, with_validations
 
 
@@ -66,7 +73,7 @@ def calibrate(output: str, data: Path | None, device: str | None, lender: str | 
     if data is None:
         if device or lender:
             raise DescriptionError("--device and --lender go with --data; without it this machine's CPU is described")
-        path.write_text(whole(machine.describe(path.stem)), "utf-8")
+        path.write_text(whole(cpu_calibration.describe(path.stem)), "utf-8")
     else:
         if device is None:
             raise DescriptionError("--data calibrates a description: say with --device which")
@@ -74,46 +81,46 @@ def calibrate(output: str, data: Path | None, device: str | None, lender: str | 
         samples = published.samples(data, chip.name)
         found = fit.fit(chip, samples, "measured", "published micro-benchmarks in float32")
         if lender is not None:
-            found = fit.with_borrowed(found, load(lender))
+            found = fit.with_reference_efficiencies(found, load(lender))
         source = Path(device) if device.endswith(".toml") else FOLDER / f"{device}.toml"
         path.write_text(with_efficiencies(source.read_text("utf-8"), {**chip.efficiencies, **found}), "utf-8")
     load(path)
     print(f"wrote {path}")
 
 
-def machine_outcomes(chip: Description) -> list[Outcome]:
+def cpu_validation_results(chip: Description) -> list[ValidationResult]:
     """Small models on this CPU, on one thread, measured and predicted; each predicted from ``meta``."""
-    outcomes = []
-    with machine.one_thread():
-        for name in machine_models.MODELS:
+    results = []
+    with cpu_calibration.one_thread():
+        for name in cpu_validation_models.MODELS:
             for mode in ("inference", "training"):
-                seconds = machine.seconds_of(machine_models.step(name, mode == "training"), least=2e-2)
+                seconds = cpu_calibration.seconds_of(cpu_validation_models.step(name, mode == "training"), least=2e-2)
                 with torch.device("meta"):
-                    program = trace(machine_models.step(name, mode == "training"))
+                    program = trace(cpu_validation_models.step(name, mode == "training"))
                 case = published.Case(chip.name, name, mode, 0, 0, seconds)
                 for way, item in (("calibrated", chip), ("plain roofline", chip.plain())):
-                    outcomes.append(judged(case, way, predict(program, item)))
-    return outcomes
+                    results.append(compare_to_measurement(case, way, predict(program, item)))
+    return results
 
 
 def validate(data: Path | None, device: str | None, as_json: bool, write: bool) -> None:
     """Compares predictions with measurements and prints, or writes, the errors."""
     if data is not None:
-        outcomes, left_out = compare(data)
+        results, left_out = compare(data)
         note = "transformers of published measurements"
     else:
         if device is None:
             raise DescriptionError("give --data DIR, or --device FILE, a description of this machine by calibrate")
-        outcomes, left_out = machine_outcomes(load(device)), {}
+        results, left_out = cpu_validation_results(load(device)), {}
         note = "small models on this machine"
-    found = summaries(outcomes)
+    found = summaries(results)
     if write:
-        names = {device} if data is None and device else {outcome.case.device for outcome in outcomes}
+        names = {device} if data is None and device else {outcome.case.device for outcome in results}
         for name in names:
             path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-            entries = validations(found, outcomes, load(name).name, note)
+            entries = validations(found, results, load(name).name, note)
             path.write_text(with_validations(path.read_text("utf-8"), entries), "utf-8")
     if as_json:
-        print(json.dumps(as_document(outcomes, left_out), indent=1))
+        print(json.dumps(as_document(results, left_out), indent=1))
     else:
-        show_validation(found, outcomes, left_out)
+        show_validation(found, results, left_out)

@@ -208,12 +208,15 @@ class Description:
     def lent(self) -> dict[str, Efficiency]:
         """The efficiencies as another chip may borrow them: there they are assumed."""
 
-        def borrowed(curve: Curve) -> Curve:
+        def from_reference_chip(curve: Curve) -> Curve:
             return curve if curve is ALL else Curve(curve.points, "assumed", f"that of {self.name}")
 
         return {
             kind: replace(
-                item, compute=borrowed(item.compute), memory=borrowed(item.memory), columns=borrowed(item.columns)
+                item,
+                compute=from_reference_chip(item.compute),
+                memory=from_reference_chip(item.memory),
+                columns=from_reference_chip(item.columns),
             )
             for kind, item in self.efficiencies.items()
         }

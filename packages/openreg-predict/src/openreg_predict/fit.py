@@ -185,6 +185,6 @@ def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) ->
     return found
 
 
-def with_borrowed(found: dict[str, Efficiency], lender: Description) -> dict[str, Efficiency]:
+def with_reference_efficiencies(found: dict[str, Efficiency], lender: Description) -> dict[str, Efficiency]:
     """Those of another chip for classes that were not measured, and said to be assumed."""
     return {**lender.lent(), **found}

@@ -24,7 +24,7 @@ BOUNDS = ("compute", "memory", "launch", "link")
 
 
 @dataclass(frozen=True)
-class Part:
+class TimeBreakdown:
     """Seconds of the engines for some calls, by what bounds them."""
 
     name: str
@@ -115,24 +115,24 @@ class Prediction:
             )
         return notes
 
-    def part(self, name: str, indices: list[int]) -> Part:
+    def part(self, name: str, indices: list[int]) -> TimeBreakdown:
         """Some calls, added up."""
         bounds: dict[str, float] = {}
         for index in indices:
             cost = self.costs[index]
             if cost.seconds > 0:
                 bounds[cost.bound] = bounds.get(cost.bound, 0.0) + cost.seconds
-        return Part(name, len(indices), sum(self.costs[index].seconds for index in indices), bounds)
+        return TimeBreakdown(name, len(indices), sum(self.costs[index].seconds for index in indices), bounds)
 
-    def by_operator(self) -> list[Part]:
+    def by_operator(self) -> list[TimeBreakdown]:
         """Operators, the longest first."""
         return self._grouped(lambda call: call.name)
 
-    def by_module(self) -> list[Part]:
+    def by_module(self) -> list[TimeBreakdown]:
         """Modules that called operators themselves, the longest first."""
         return self._grouped(lambda call: call.module)
 
-    def _grouped(self, key: Callable[[Call], str]) -> list[Part]:
+    def _grouped(self, key: Callable[[Call], str]) -> list[TimeBreakdown]:
         groups: dict[str, list[int]] = {}
         for index, call in enumerate(self.program.calls):
             if self.costs[index].seconds > 0:

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from openreg_predict.cost import rate_of
-from openreg_predict.predict import Part, Prediction
+from openreg_predict.predict import Prediction, TimeBreakdown
 from openreg_predict.units import show_bytes, show_time
-from openreg_predict.validate import LENDER, WAYS, Outcome, Summary
+from openreg_predict.validate import LENDER, PREDICTION_METHODS, Summary, ValidationResult
 
 # Rows of a breakdown.
 ROWS = 12
@@ -48,7 +48,7 @@ def show(prediction: Prediction, console: Console | None = None) -> None:
         console.print(_breakdown(title, parts, prediction.device_seconds))
 
 
-def _breakdown(title: str, parts: Sequence[Part], total: float) -> Table:
+def _breakdown(title: str, parts: Sequence[TimeBreakdown], total: float) -> Table:
     table = Table(title, "calls", "time", "share", "bound by")
     for part in parts[:ROWS]:
         table.add_row(part.name, str(part.calls), show_time(part.seconds), f"{part.seconds / total:.1%}", part.bound)
@@ -102,25 +102,27 @@ def as_document(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: TimeBreakdown) -> dict[str, Any]:
     return {**vars(part), "bound": part.bound}
 
 
-def show_validation(summaries: Sequence[Summary], outcomes: Sequence[Outcome], left_out: dict[str, str]) -> None:
+def show_validation(
+    summaries: Sequence[Summary], results: Sequence[ValidationResult], left_out: dict[str, str]
+) -> None:
     """Errors by device, mode and way of predicting, then of each model."""
     console = Console()
     table = Table("device", "mode", "efficiencies", "models", "mean", "median", "90 %", "worst")
-    for item in (item for item in summaries if item.way in WAYS):
+    for item in (item for item in summaries if item.way in PREDICTION_METHODS):
         errors = (f"{value:.1%}" for value in (item.mean, item.median, item.percentile_90, item.worst))
         table.add_row(item.device, item.mode, item.way, str(item.count), *errors)
     console.print(table)
     _show_lenders(summaries, console)
     table = Table("device", "mode", "model", "measured", "predicted", "error")
-    for outcome in outcomes:
-        if outcome.way == "calibrated":
-            case = outcome.case
-            times = show_time(case.seconds), show_time(outcome.predicted)
-            table.add_row(case.device, case.mode, case.name, *times, f"{outcome.error:+.1%}")
+    for result in results:
+        if result.way == "calibrated":
+            case = result.case
+            times = show_time(case.seconds), show_time(result.predicted)
+            table.add_row(case.device, case.mode, case.name, *times, f"{result.error:+.1%}")
     console.print(table)
     console.print("float32; other dtypes are not validated")
     reasons: dict[str, int] = {}

@@ -34,7 +34,7 @@ class ScriptError(ValueError):
     """The script cannot be run, with its path and the way out."""
 
 
-class OnMeta(TorchFunctionMode):
+class MetaDeviceMode(TorchFunctionMode):
     """Whatever device is asked for, or none, tensors are made on meta and stay there.
 
     Those that a data loader makes to choose samples stay on the host: it reads them.
@@ -124,7 +124,7 @@ def program_of(path: str | Path, values: Mapping[str, object] | None = None, ass
     sys.path.insert(0, folder)
     notes: list[str] = []
     try:
-        with OnMeta(), emulated(), _uncompiled(notes):
+        with MetaDeviceMode(), emulated(), _uncompiled(notes):
             if not has_step:
                 with recording("meta", assume) as (recorder, memory):
                     _run(path, lambda: exec(code, space))

@@ -16,14 +16,14 @@ from openreg_predict.published import models
 from openreg_predict.published.data import Case, cases, split
 from openreg_predict.trace import Program, trace
 
-WAYS = ("calibrated", "other chip", "data sheet", "plain roofline")
+PREDICTION_METHODS = ("calibrated", "other chip", "data sheet", "plain roofline")
 LENDER = "efficiencies of "
 # What a description says before anything was measured.
 _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ValidationResult:
     """A prediction beside its measurement, in seconds; ``error`` is relative to the measurement."""
 
     case: Case
@@ -93,35 +93,37 @@ def chips(name: str) -> dict[str, Description]:
     return found
 
 
-def compare(data: Path) -> tuple[list[Outcome], dict[str, str]]:
+def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
     """All predictions with their measurements, and what was left out. Traces each model once, on ``meta``."""
     found, left_out = cases(data)
     programs: dict[tuple[str, str, int, int], Program] = {}
     seen = {name: chips(name) for name in {case.device for case in found}}
-    outcomes = []
+    results = []
     for case in found:
         key = (case.model, case.mode, case.length, case.batch)
         if key not in programs:
             step = models.step(case.model, case.mode == "training", case.length, case.batch)
             programs[key] = trace(step, warm_up=0)
         for way, chip in seen[case.device].items():
-            outcomes.append(judged(case, way, predict(programs[key], chip)))
-    return outcomes, left_out
+            results.append(compare_to_measurement(case, way, predict(programs[key], chip)))
+    return results, left_out
 
 
-def judged(case: Case, way: str, prediction: Prediction) -> Outcome:
+def compare_to_measurement(case: Case, way: str, prediction: Prediction) -> ValidationResult:
     """A prediction beside its measurement."""
     shares = shares_of_classes(prediction)
-    return Outcome(case, way, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01))
+    return ValidationResult(
+        case, way, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01)
+    )
 
 
-def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
+def summaries(results: Iterable[ValidationResult]) -> list[Summary]:
     """By device, mode and way, and over all devices."""
     groups: dict[tuple[str, str, str], list[float]] = {}
-    for outcome in outcomes:
-        for device in (outcome.case.device, "all"):
-            groups.setdefault((device, outcome.case.mode, outcome.way), []).append(outcome.error)
-    ways = {way: number for number, way in enumerate(WAYS)}
+    for result in results:
+        for device in (result.case.device, "all"):
+            groups.setdefault((device, result.case.mode, result.way), []).append(result.error)
+    ways = {way: number for number, way in enumerate(PREDICTION_METHODS)}
     ordered = sorted(
         groups.items(),
         key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2]),
@@ -129,9 +131,11 @@ def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
     return [summarise(*key, errors) for key, errors in ordered]
 
 
-def validations(found: Iterable[Summary], outcomes: Iterable[Outcome], device: str, note: str) -> list[Validation]:
+def validations(
+    found: Iterable[Summary], results: Iterable[ValidationResult], device: str, note: str
+) -> list[Validation]:
     """What a description says of its errors."""
-    own = [outcome for outcome in outcomes if outcome.case.device == device and outcome.way == "calibrated"]
+    own = [result for result in results if result.case.device == device and result.way == "calibrated"]
     return [
         Validation(
             item.mode,
@@ -141,21 +145,20 @@ def validations(found: Iterable[Summary], outcomes: Iterable[Outcome], device: s
             item.percentile_90,
             item.worst,
             note,
-            tuple(sorted({kind for outcome in own if outcome.case.mode == item.mode for kind in outcome.classes})),
+            tuple(sorted({kind for result in own if result.case.mode == item.mode for kind in result.classes})),
         )
         for item in found
         if item.device == device and item.way == "calibrated"
     ]
 
 
-def as_document(outcomes: Iterable[Outcome], left_out: dict[str, str]) -> dict[str, Any]:
+def as_document(results: Iterable[ValidationResult], left_out: dict[str, str]) -> dict[str, Any]:
     """For JSON."""
-    outcomes = list(outcomes)
+    results = list(results)
     return {
-        "summaries": [asdict(item) for item in summaries(outcomes)],
+        "summaries": [asdict(item) for item in summaries(results)],
         "cases": [
-            {**asdict(item.case), "way": item.way, "predicted": item.predicted, "error": item.error}
-            for item in outcomes
+            {**asdict(item.case), "way": item.way, "predicted": item.predicted, "error": item.error} for item in results
         ],
         "left_out": left_out,
     }

@@ -28,7 +28,7 @@ namespace {
 
 // The first exception of the threads of a parallel loop, which must not leave the loop. `keep()` is called in a
 // handler, by any thread; `rethrow()` by one, after the loop.
-class FirstFailure {
+class FirstException {
  public:
   void keep() noexcept {
     if (!is_taken_.exchange(true)) {
@@ -55,18 +55,18 @@ struct Process {
 Process process;
 
 // An argument of the launch: an address, a number, or the value of a tensor of one element, of up to 16 bytes.
-struct alignas(16) Slot {
+struct alignas(16) ArgumentSlot {
   std::array<unsigned char, 16> bytes;
 };
 
 template <class T>
-void put(Slot& slot, T value) {
-  static_assert(sizeof(T) <= sizeof(Slot) && std::is_trivially_copyable_v<T>);
+void put(ArgumentSlot& slot, T value) {
+  static_assert(sizeof(T) <= sizeof(ArgumentSlot) && std::is_trivially_copyable_v<T>);
   std::memcpy(slot.bytes.data(), &value, sizeof(T));
 }
 
 template <class T>
-T get(const Slot& slot) {
+T get(const ArgumentSlot& slot) {
   T value;
   std::memcpy(&value, slot.bytes.data(), sizeof(T));
   return value;
@@ -74,7 +74,7 @@ T get(const Slot& slot) {
 
 // Writes an argument down; false, with an exception of Python, if it does not fit. `kind` as in kernels.py.
 template <class T>
-bool read(PyObject* argument, char kind, Slot& slot) {
+bool read(PyObject* argument, char kind, ArgumentSlot& slot) {
   if constexpr (std::is_pointer_v<T>) {
     auto* address = static_cast<char*>(process.tensor_data(argument));
     if (kind == 'h') {
@@ -92,7 +92,7 @@ bool read(PyObject* argument, char kind, Slot& slot) {
 }
 
 template <class T>
-T argument_of(Slot& slot, char kind) {
+T argument_of(ArgumentSlot& slot, char kind) {
   if constexpr (std::is_pointer_v<T>) {
     if (kind == 'h') {
       return reinterpret_cast<T>(slot.bytes.data());
@@ -127,7 +127,7 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
 
   // On the engine's thread.
   static orError_t run(void* block, char* /*message*/, size_t /*message_size*/) {
-    auto* slots = static_cast<Slot*>(block);
+    auto* slots = static_cast<ArgumentSlot*>(block);
     (void)slots;
     Function(argument_of<Parameters>(slots[I], kinds[I])...);
     return orSuccess;
@@ -139,7 +139,7 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
       return PyErr_Format(PyExc_TypeError, "%s takes %zu arguments and the number of a device, not %zd in all", name,
                           kCount, count);
     }
-    std::array<Slot, kCount == 0 ? 1 : kCount> slots;
+    std::array<ArgumentSlot, kCount == 0 ? 1 : kCount> slots;
     if (!(read<Parameters>(arguments[I], kinds[I], slots[I]) && ...)) {
       return nullptr;
     }
@@ -153,8 +153,8 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
     launch.name = name;
     launch.function = &run;
     launch.arguments = slots.data();
-    launch.arguments_size = kCount * sizeof(Slot);
-    launch.arguments_alignment = alignof(Slot);
+    launch.arguments_size = kCount * sizeof(ArgumentSlot);
+    launch.arguments_alignment = alignof(ArgumentSlot);
     const orError_t status = process.entry->launch(&launch);
     if (status != orSuccess) {
       return raise(status);
