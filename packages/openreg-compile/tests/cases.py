@@ -262,12 +262,12 @@ def embedding(index, weight):
 
 
 class Block(nn.Module):
-    """A transformer's block."""
+    """A transformer's block, with a layer behind the attention."""
 
     def __init__(self):
         super().__init__()
         self.norm, self.attention = nn.LayerNorm(16), nn.MultiheadAttention(16, 2, batch_first=True)
-        self.feed = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+        self.feed = nn.Sequential(nn.Linear(16, 16), nn.GELU())
 
     def forward(self, x):
         y = self.norm(x)

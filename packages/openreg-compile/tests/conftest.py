@@ -7,15 +7,44 @@ Code is generated anew in each run of the tests: a cache of Inductor's knows a p
 import os
 import shutil
 import tempfile
+import textwrap
+from pathlib import Path
 
 CACHE = tempfile.mkdtemp(prefix="openreg-compile-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
+
+# Each kernel is linked with torch, which takes GNU gold a third of the time that GNU ld takes. GCC looks there first.
+if gold := shutil.which("ld.gold"):
+    linker = Path(CACHE, "linker", "ld")
+    linker.parent.mkdir()
+    linker.symlink_to(gold)
+    os.environ["COMPILER_PATH"] = str(linker.parent)
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
 import openreg_amp  # noqa: E402, F401
 import openreg_compile  # noqa: E402, F401
+from openreg_testing.fresh import FreshPython  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def interpreter():
+    """Forks programs that begin with torch, and without the compiler."""
+    started = FreshPython()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def python(interpreter):
+    """Runs a program, with further environment variables."""
+
+    def run(code, fresh=False, **environment):
+        env = {**os.environ, **environment}
+        return interpreter.run("-c", textwrap.dedent(code), env=env, timeout=280, fresh=fresh)
+
+    return run
 
 
 @pytest.fixture

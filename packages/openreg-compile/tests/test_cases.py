@@ -2,6 +2,7 @@
 """What compiled functions and models give, against the same uncompiled: each kind of operation, and training."""
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -25,21 +26,78 @@ def moved(value):
     return pytree.tree_map_only(torch.Tensor, move, value)
 
 
-def same(one, other):
-    torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-5, check_stride=True)
+def same(one, other, name):
+    near = {"rtol": 2e-5, "atol": 2e-5}
+    torch.testing.assert_close(one, other, **near, check_stride=True, msg=lambda text: f"{name}: {text}")
 
 
+# Functions that are called by one. The loops of a graph become few kernels, and each kernel costs a call of the C++
+# compiler; a convolution decides about the images of a whole graph, and so stands with nothing else.
+TOGETHER = {
+    "loops": (
+        *("pointwise", "broadcasting", "views", "a_view_of_the_input", "joining", "padding", "resizing", "gathering"),
+        *("whole_numbers", "mixed_dtypes", "sizes_from_data", "new_tensors", "many_outputs", "lists", "embedding"),
+    ),
+    "rows": (
+        *("reductions", "welford", "variances", "positions", "softmaxes", "scans", "strides_and_offsets", "losses"),
+        "pooling_turned",
+    ),
+    "operators": (
+        *("scattering", "sums_at_indices", "linear", "products", "attention", "sorting", "several_kernels"),
+        "complex_numbers",
+    ),
+    "any size": ("positions_of_any_size", "any_size"),
+    "written to": ("mutation", "mutated_view"),
+    "branches and loops": ("numbers_on_the_host", "branches", "loops"),
+    "convolution": ("convolution",),
+    "nothing": ("nothing",),
+    "a break": ("a_break",),
+}
+
+
+def check(*names):
+    """Compiles a function that calls these, and compares what each gives, and what it writes to."""
+    functions, every_set, options = zip(*(CASES[name] for name in names), strict=True)
+    assert all(one == options[0] for one in options)
+
+    def together(*inputs):
+        return [function(*given) for function, given in zip(functions, inputs, strict=True)]
+
+    torch._dynamo.reset()  # or other functions, whose code is this one, would be other sizes of it
+    compiled = torch.compile(together, **options[0])
+    for number in range(max(map(len, every_set))):
+        inputs = [sets[number % len(sets)] for sets in every_set]
+        ours, theirs = moved(inputs), moved(inputs)
+        results = zip(names, compiled(*ours), together(*theirs), ours, theirs, strict=True)
+        for name, result, expected, given, written in results:
+            same(result, expected, name)
+            same(given, written, f"what is given to {name}")
+
+
+def test_each_case_is_called_once():
+    assert sorted(itertools.chain(*TOGETHER.values())) == sorted(CASES)
+
+
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_compiled_functions_give_what_they_give(kind):
+    check(*TOGETHER[kind])
+
+
+@pytest.mark.endurance  # each in a graph of its own
 @pytest.mark.parametrize("name", CASES)
 def test_a_compiled_function_gives_what_it_gives(name):
-    function, sets, options = CASES[name]
-    compiled = torch.compile(function, **options)
-    for inputs in sets:
-        ours, theirs = moved(inputs), moved(inputs)
-        same(compiled(*ours), function(*theirs))
-        same(ours, theirs)  # what it writes to
+    check(name)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("perceptron", marks=pytest.mark.endurance),  # test_launches.py captures steps of one
+        "transformer",
+        "convolutions",
+        "recurrent",
+    ],
+)
 def test_a_compiled_model_trains(name):
     make, sizes = MODELS[name]
     torch.manual_seed(0)
@@ -51,8 +109,8 @@ def test_a_compiled_model_trains(name):
         for one in (plain, compiled):
             one(x).square().mean().backward()
         for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
-            same(ours.grad, theirs.grad)
+            same(ours.grad, theirs.grad, "gradients")
             for parameter in (ours, theirs):
                 with torch.no_grad():
                     parameter -= 0.1 * parameter.grad
-        same(list(model.buffers()), list(plain.buffers()))
+        same(list(model.buffers()), list(plain.buffers()), "buffers")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which loops operators become: those of the CPU, which Inductor otherwise keeps for the device of that name."""
 
+import functools
 import re
 
 import pytest
 import torch
-from torch._inductor import config
+from torch._inductor import config, metrics
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.select_algorithm import extern_kernels
 from torch._inductor.utils import run_and_get_code
@@ -85,10 +86,27 @@ def test_what_is_computed_with_a_number_of_the_host_is_on_the_device(function):
     assert y.device == torch.device(DEVICE, 0)
 
 
+@functools.cache
+def loops_of_the_cpu(function):
+    return loops(kernels(function, *(torch.randn(size) for size in INPUTS[function]), device="cpu"))
+
+
 @pytest.mark.parametrize("function", INPUTS, ids=lambda function: function.__name__)
 def test_loops_are_those_of_the_cpu(function):
-    inputs = [torch.randn(size) for size in INPUTS[function]]
-    assert loops(kernels(function, *inputs)) == loops(kernels(function, *inputs, device="cpu"))
+    assert loops(kernels(function, *(torch.randn(size) for size in INPUTS[function]))) == loops_of_the_cpu(function)
+
+
+def test_one_kernel_for_what_the_cpu_has_one_for():
+    def several(x):
+        first = (x * 2).relu()
+        return first.sum(0), first.softmax(1)
+
+    counts = []
+    for device in ("cpu", DEVICE):
+        metrics.reset()
+        kernels(several, torch.randn(32, 32), device=device)
+        counts.append(metrics.generated_kernel_count)
+    assert counts[0] == counts[1] > 0
 
 
 # What is replaced, by what, and the function whose loops are then not the CPU's.

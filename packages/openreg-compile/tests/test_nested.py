@@ -11,26 +11,25 @@ pytestmark = pytest.mark.filterwarnings("ignore:::torch")  # of what PyTorch its
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward layer, each behind a norm."""
+    """Attention behind a norm, and a layer."""
 
     def __init__(self):
         super().__init__()
-        self.norms = nn.ModuleList((nn.LayerNorm(16), nn.LayerNorm(16)))
-        self.projections = nn.Linear(16, 48)
-        self.feed_forward = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+        self.norm = nn.LayerNorm(8)
+        self.projections = nn.Linear(8, 24)
+        self.layer = nn.Linear(8, 8)
 
     def forward(self, x):
-        parts = self.projections(self.norms[0](x)).chunk(3, -1)
-        query, key, value = (part.unflatten(-1, (2, 8)).transpose(1, 2) for part in parts)
+        parts = self.projections(self.norm(x)).chunk(3, -1)
+        query, key, value = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in parts)
         attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + attended.transpose(1, 2).flatten(-2)
-        return x + self.feed_forward(self.norms[1](x))
+        return x + nn.functional.gelu(self.layer(attended.transpose(1, 2).flatten(-2)))
 
 
 def learned(model, lengths):
     """Results and gradients."""
     torch.manual_seed(sum(lengths))
-    parts = [torch.randn(length, 16) for length in lengths]
+    parts = [torch.randn(length, 8) for length in lengths]
     result = model(torch.nested.nested_tensor(parts, layout=torch.jagged, device="openreg")).values()
     model.zero_grad()
     result.square().mean().backward()

@@ -2,7 +2,7 @@
 """Calls that fail because of the data, as expressions of a device: who hears of it when.
 
 AT_THE_CALL raises from the call, as on the CPU, and the device stays usable. LATER stops the device, as on a GPU; the
-page docs/late_errors.md shows that table.
+page docs/async_errors.md shows that table.
 """
 
 from __future__ import annotations

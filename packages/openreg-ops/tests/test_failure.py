@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*experimental"),
 ]
 
-SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "late_errors.py"
+SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "async_errors.py"
 FLOATS = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz, torch.float8_e8m0fnu)
 UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 # Dtypes that few kernels take, and an operator that refuses each.
@@ -61,8 +61,8 @@ def test_what_stops_the_device_as_on_a_gpu(case):
     torch.openreg.reset_device()
 
 
-def test_the_page_of_late_errors_is_what_the_script_gives():
-    spec = importlib.util.spec_from_file_location("late_errors", SCRIPT)
+def test_the_page_of_async_errors_is_what_the_script_gives():
+    spec = importlib.util.spec_from_file_location("async_errors", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert script.PAGE.read_text("utf-8") == script.render(LATER), f"run python {SCRIPT.name}"

@@ -28,7 +28,7 @@ at::Tensor scale(const at::Tensor& self, double factor) {
   const at::Tensor input = self.contiguous();
   at::Tensor output = at::empty(input.sizes(), input.options());
   // The kernel works on the device's memory through CPU tensors and owns no tensor of the device. What it reads and
-  // what it writes is told to observers that ask.
+  // what it writes is reported to observers that ask.
   runtime::Aliases aliases(kName);
   const at::Tensor from = aliases(input);
   const at::Tensor to = aliases.as(orAccessWrite)(output);

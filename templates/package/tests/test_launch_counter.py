@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The observer is told of each launch once, while it counts, and waits for what it has seen."""
+"""The observer gets each launch once, while it counts, and waits for what it has seen."""
 
 import threading
 

@@ -28,7 +28,7 @@ _HEAVY = frozenset({"exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"})
 
 
 def lower_as_for_cpu(gm: GraphModule) -> None:
-    """Puts a node in front of a graph's operators, at which Inductor is told about the others."""
+    """Puts a node in front of a graph's operators, at which Inductor learns of the others."""
     first = next(node for node in gm.graph.nodes if node.op != "placeholder")
     with gm.graph.inserting_before(first):
         node = gm.graph.call_function(_prepare)

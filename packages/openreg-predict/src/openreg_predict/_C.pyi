@@ -25,7 +25,7 @@ class ChipTimeSource:
     def start(self) -> None:
         """Waits until nothing is queued. Raises RuntimeError where another one keeps the time, or a seed does."""
     def stop(self) -> None:
-        """Runs what is held back."""
+        """Runs the deferred tasks."""
     def set_cost(self, call: int, engine_time: int, graph_time: int, engine: int, is_collective: bool, /) -> None:
         """What a call costs, launched by itself and by a graph, on an engine; -1: that of the kind of its tasks."""
     def entries(self) -> list[Entry]:

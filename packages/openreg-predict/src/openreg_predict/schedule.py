@@ -51,7 +51,7 @@ class _Entry:
 
 
 class Timeline(Schedule):
-    """Builds a schedule while a program is told to it. One thread."""
+    """Builds a schedule from the calls of a program, in order. For one thread."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The C API of the simulated accelerator.
+ * The C API of the simulated accelerators, for C, C++ and ctypes; it needs no PyTorch. A device has its own memory,
+ * which the host cannot dereference, and executes tasks asynchronously. A function that "enqueues" appends a task to a
+ * stream and returns before the task is executed.
  *
- * The device has its own memory, which the host cannot dereference, and executes work asynchronously: functions
- * whose description says "enqueues" return before the work is done. The header needs no PyTorch and can be used from C,
- * C++ or ctypes.
- *
- * Contracts that hold for every function:
- *   - Result: orSuccess or the cause of the failure. Nothing is changed when an argument is refused. The thread's last
- *     failure is kept for orGetLastError(), its full text (function, device, limit, way out) for
- *     orGetLastErrorMessage(). No exception crosses this interface.
- *   - Threads: every function may be called from any thread. Only "current device" is per thread.
+ * These contracts hold for every function:
+ *   - Result: a function returns orSuccess or the cause of its failure, and changes nothing if it rejects an argument.
+ *     orErrorInvalidValue rejects null. The thread's last failure is kept for orGetLastError(), its text (function,
+ *     device, limit, remedy) for orGetLastErrorMessage(). No exception leaves a function.
+ *   - Threads: every function is thread-safe. The current device, the last failure and the flag of
+ *     orThreadSetProgress() belong to the calling thread.
+ *   - Blocking: a function blocks if its comment states it, and in three further cases. Functions that enqueue block
+ *     while the stream holds 16384 tasks. With OPENREG_LAUNCH_BLOCKING, kernels, copies, fills and graphs block until
+ *     they are complete. While tasks are deferred (OPENREG_SCHEDULE_SEED, orSubscribeTime), functions that enqueue or
+ *     query may block to run some. In a kernel, a call that has to block returns orErrorNotSupported.
+ *   - Units: sizes are in bytes. Times of events and observers are in nanoseconds of the clock of events. That is the
+ *     steady clock, with OPENREG_SCHEDULE_SEED the schedule's clock, and with orSubscribeTime simulated time.
  *   - Handles: streams, events, graphs, semaphores and subscriptions are opaque values, never addresses. A destroyed or
- *     foreign handle is refused with orErrorInvalidResourceHandle.
- *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
+ *     foreign handle is rejected with orErrorInvalidResourceHandle.
+ *   - Fork: in a child of a process that used the device, every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
- *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
- *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and of devices the count,
- *     properties, peers, priorities and current index.
- *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
- *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
- *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
- *     into a sticky error state: later work is skipped, and calls that enqueue on the device or synchronise it return
- *     orErrorLaunchFailure until orDeviceReset(). Of a lost device it is orErrorDeviceLost, until the process ends.
- *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
- *     the result of recorded work returns orErrorStreamCaptureUnsupported and invalidates the capture.
+ *     orIpcCloseMemHandle) do nothing and succeed. What needs no device works as before: errors, versions,
+ *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), orGetEngineCount(), and the
+ *     count, properties, peers, priorities and current index of devices.
+ *   - Exit: the process completes the tasks in execution (Windows ends their threads instead) and drops those still
+ *     queued. Calls that were blocked on dropped tasks, and calls from then on, behave as in a forked child, with
+ *     orErrorDeinitialized.
+ *   - Asynchronous errors: a kernel that fails puts the device into a sticky error state. So does a semaphore that
+ *     fails while a stream waits for it. Later tasks are skipped. Calls that enqueue on the device, query or
+ *     synchronize return orErrorLaunchFailure until orDeviceReset(), or orErrorDeviceLost if the device is lost.
+ *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() tasks are recorded, not executed. A call that
+ *     needs the result of a recorded task returns orErrorStreamCaptureUnsupported and invalidates the capture.
  */
 #ifndef OPENREG_H_
 #define OPENREG_H_
@@ -46,34 +52,34 @@
 extern "C" {
 #endif
 
-/* Version of this interface: major * 1000 + minor. */
+/* The version of this interface: major * 1000 + minor. */
 #define OPENREG_API_VERSION 1004
 
-/* Most devices that OPENREG_DEVICE_COUNT may ask for. */
+/* The greatest value of OPENREG_DEVICE_COUNT. */
 #define OPENREG_MAX_DEVICES 64
 
 typedef enum orError_t {
   orSuccess = 0,
   orErrorUnknown = 1,                   /* a failure of the host system that no other code describes */
-  orErrorNotReady = 2,                  /* not a failure: the queried work has not finished */
+  orErrorNotReady = 2,                  /* not a failure: tasks are not complete, or the call would block */
   orErrorInvalidValue = 3,              /* an argument is null, out of range, or does not fit the others */
   orErrorMemoryAllocation = 4,          /* the capacity of the device, or host memory, is exhausted */
   orErrorInvalidDevice = 5,             /* the device index is out of range */
-  orErrorInvalidResourceHandle = 6,     /* a stream, event, graph, ... that does not exist (any more) */
-  orErrorInvalidDevicePointer = 7,      /* an address that this device did not allocate, or already freed */
+  orErrorInvalidResourceHandle = 6,     /* the stream, event, graph, ... does not exist or was destroyed */
+  orErrorInvalidDevicePointer = 7,      /* the device has not allocated the address, or has freed it */
   orErrorInvalidMemcpyDirection = 8,    /* the kind of copy does not fit its addresses */
-  orErrorInvalidConfiguration = 9,      /* an environment variable has a value that is refused */
-  orErrorLaunchFailure = 10,            /* a kernel or a wait failed earlier; sticky until orDeviceReset() */
+  orErrorInvalidConfiguration = 9,      /* an environment variable has an invalid value */
+  orErrorLaunchFailure = 10,            /* an earlier task failed; sticky until orDeviceReset() */
   orErrorForkedChild = 11,              /* the device was used before fork() and cannot be used in the child */
   orErrorDeinitialized = 12,            /* the process is exiting */
-  orErrorNotSupported = 13,             /* meaningful, but not on this device */
-  orErrorDeviceLost = 14,               /* the device is gone until the process ends (fault injection) */
+  orErrorNotSupported = 13,             /* meaningful, but not on this device or on this thread */
+  orErrorDeviceLost = 14,               /* the device is unusable until the process ends (fault injection) */
   orErrorStreamCaptureUnsupported = 15, /* the call cannot be part of a capture, or conflicts with one */
-  orErrorStreamCaptureInvalidated = 16, /* an earlier refused call invalidated the capture; it can only be ended */
-  orErrorIllegalState = 17              /* the stream or semaphore is not in the state that the call needs */
+  orErrorStreamCaptureInvalidated = 16, /* an earlier call invalidated the capture, which can only be ended */
+  orErrorIllegalState = 17              /* the stream or semaphore is not in the state that the call requires */
 } orError_t;
 
-/* Copy directions; orMemcpyDefault infers the direction from the addresses. */
+/* The direction of a copy; orMemcpyDefault infers it from the addresses. */
 typedef enum orMemcpyKind {
   orMemcpyHostToHost = 0,
   orMemcpyHostToDevice = 1,
@@ -83,20 +89,20 @@ typedef enum orMemcpyKind {
 } orMemcpyKind;
 
 typedef enum orMemoryType {
-  orMemoryTypeUnmanaged = 0, /* memory that this library does not know: ordinary host memory */
+  orMemoryTypeUnmanaged = 0, /* any other memory, such as ordinary (pageable) host memory */
   orMemoryTypeHost = 1,      /* pinned host memory from orMallocHost() */
-  orMemoryTypeDevice = 2     /* device memory from orMalloc() */
+  orMemoryTypeDevice = 2     /* device memory from orMalloc() or orIpcOpenMemHandle() */
 } orMemoryType;
 
 typedef struct orPointerAttributes {
   orMemoryType type;
-  int device;    /* of device memory; -1 otherwise */
-  void* pointer; /* the address as given */
+  int device;    /* owner of device memory; -1 for other memory */
+  void* pointer; /* the address as passed */
 } orPointerAttributes;
 
 typedef enum orEventFlags {
-  orEventDisableTiming = 0x0, /* the default: cheap, orders work only */
-  orEventEnableTiming = 0x1   /* orEventElapsedTime() may be asked */
+  orEventDisableTiming = 0x0, /* the default: only orders tasks, and recording it enqueues no task */
+  orEventEnableTiming = 0x1   /* also carries a time, for orEventElapsedTime() */
 } orEventFlags;
 
 typedef struct orDeviceProp {
@@ -107,31 +113,31 @@ typedef struct orDeviceProp {
   int minor;               /* API version, minor part */
 } orDeviceProp;
 
-/* Counters of one device since the process started or orDeviceReset(); an engine's present work counts up to now. */
+/* The counters of a device since the process started or since orDeviceReset(). */
 typedef struct orDeviceStats {
-  uint64_t launches;         /* kernels that ran */
-  uint64_t copies;           /* copies and fills that ran */
-  uint64_t bytes_copied;     /* by those copies */
-  uint64_t busy_nanoseconds; /* time in which an engine worked for this device */
+  uint64_t launches;         /* executed kernels */
+  uint64_t copies;           /* executed copies and fills */
+  uint64_t bytes_copied;     /* by those copies and fills */
+  uint64_t busy_nanoseconds; /* time for which engines executed its tasks, up to now, of the steady clock */
   size_t allocated_bytes;    /* device memory in use now */
   size_t peak_allocated_bytes;
 } orDeviceStats;
 
-/* Counters of one stream since it was created. */
+/* The counters of a stream since it was created. */
 typedef struct orStreamStats {
   uint64_t launches;
   uint64_t copies;
   uint64_t bytes_copied;
-  uint64_t busy_nanoseconds; /* time in which an engine worked for this stream, up to now */
-  uint64_t submitted;        /* entries ever enqueued: work, waits, delays and timestamps */
-  uint64_t completed;        /* of those, done */
+  uint64_t busy_nanoseconds; /* time for which engines executed its tasks, up to now, of the steady clock */
+  uint64_t submitted;        /* enqueued tasks of all kinds, waits, delays and timestamps included */
+  uint64_t completed;        /* complete tasks among them */
 } orStreamStats;
 
-/* Counters of one engine (see orGetEngineCount) since the process started. */
+/* The counters of an engine (see orGetEngineCount()) since the process started. */
 typedef struct orEngineStats {
   char name[32];             /* "compute" or "copy" */
-  uint64_t tasks;            /* kernels, copies, fills and host functions that it ran, of all devices */
-  uint64_t busy_nanoseconds; /* time in which it worked, up to now */
+  uint64_t tasks;            /* kernels, copies, fills and host functions that it executed, of all devices */
+  uint64_t busy_nanoseconds; /* time for which it executed them, up to now, of the steady clock */
 } orEngineStats;
 
 typedef enum orStreamCaptureStatus {
@@ -140,328 +146,327 @@ typedef enum orStreamCaptureStatus {
   orStreamCaptureStatusInvalidated = 2
 } orStreamCaptureStatus;
 
-/* Which threads are refused, while a capture runs, calls that would wait for a device whose stream is capturing:
- * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle */
+/* The threads whose blocking calls on a device with a capturing stream return orErrorStreamCaptureUnsupported. These
+ * calls are orDeviceSynchronize(), orDeviceReset(), orMemcpy(), orMemcpyPeer(), orMemset(), orFree(), orFreeHost(),
+ * orIpcGetMemHandle() and orIpcCloseMemHandle(). They do not invalidate the capture. */
 typedef enum orStreamCaptureMode {
-  orStreamCaptureModeGlobal = 0,      /* from every thread */
-  orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */
-  orStreamCaptureModeRelaxed = 2      /* from no thread */
+  orStreamCaptureModeGlobal = 0,      /* all threads */
+  orStreamCaptureModeThreadLocal = 1, /* the thread that began the capture */
+  orStreamCaptureModeRelaxed = 2      /* no thread */
 } orStreamCaptureMode;
 
-/* Names a memory segment to another process. Plain bytes: may be sent through a pipe. */
+/* Identifies an allocation to other processes. Plain bytes, which may be sent through a pipe. */
 typedef struct orIpcMemHandle_t {
   char reserved[128];
 } orIpcMemHandle_t;
 
 typedef struct orGraph* orGraph_t;
-typedef struct orStream* orStream_t; /* NULL names the default stream of the current device */
+typedef struct orStream* orStream_t; /* NULL is the default stream of the calling thread's current device */
 typedef struct orEvent* orEvent_t;
 typedef struct orSemaphore* orSemaphore_t;
 typedef struct orSubscription* orSubscription_t;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------- */
 
-/* Name of a code, such as "orErrorInvalidDevice"; static storage. Never fails. */
+/* Returns the name of a code, such as "orErrorInvalidDevice", in static storage. Never fails. */
 OPENREG_API const char* orGetErrorName(orError_t error);
-/* One sentence on the cause of a code; static storage. Never fails. */
+/* Returns a description of a code, in static storage. Never fails. */
 OPENREG_API const char* orGetErrorString(orError_t error);
-/* The calling thread's last failure, which is then cleared. Sticky device errors come back with the next call. */
+/* Returns the calling thread's last failure and clears it. Later calls still report the sticky error of a device. */
 OPENREG_API orError_t orGetLastError(void);
-/* The same without clearing. */
+/* Same as orGetLastError(), except that it clears nothing. */
 OPENREG_API orError_t orPeekAtLastError(void);
-/* Full text of the calling thread's last failure; empty if none. Valid until this thread's next failing call. */
+/* Returns the text of the calling thread's last failure, cleared or not, or "". Valid until its next failing call. */
 OPENREG_API const char* orGetLastErrorMessage(void);
 
 /* ---- Devices ------------------------------------------------------------------------------------------------ */
 
-/* Number of devices (OPENREG_DEVICE_COUNT, default 2). Does not initialise the devices. */
+/* Writes the number of devices (OPENREG_DEVICE_COUNT, default 2). Does not initialize the devices. */
 OPENREG_API orError_t orGetDeviceCount(int* count);
-/* Current device of the calling thread; 0 in a new thread. */
+/* Write and set the current device of the calling thread, which is 0 in a new thread. */
 OPENREG_API orError_t orGetDevice(int* device);
-/* Changes the current device of the calling thread. */
 OPENREG_API orError_t orSetDevice(int device);
+/* Write the properties and the counters of a device. The first does not initialize the devices. */
 OPENREG_API orError_t orGetDeviceProperties(orDeviceProp* properties, int device);
 OPENREG_API orError_t orDeviceGetStats(orDeviceStats* stats, int device);
-/* Waits until all work of the current device is done. */
+/* Blocks until all tasks that were enqueued on the current device before the call are complete. */
 OPENREG_API orError_t orDeviceSynchronize(void);
-/* Waits for the current device, then clears its sticky error and its counters. What skipped kernels should have written
- * is undefined, and queries of and waits for an event that marks it fail until it is recorded again. A healthy
- * device whose stream waits for a semaphore is waited for like any other: orSemaphoreFail() ends that. */
+/* Blocks as orDeviceSynchronize() does, then clears the current device's sticky error and counters. What skipped
+ * kernels should have written is undefined. Events recorded after skipped tasks return orErrorLaunchFailure until they
+ * are recorded again. On a healthy device the call also blocks on semaphore waits, which orSemaphoreFail() ends. */
 OPENREG_API orError_t orDeviceReset(void);
-/* Percentage, 0 to 100, of the past second in which an engine worked for the device (source: NVML's utilisation). */
+/* Writes the percentage, 0 to 100, of the past second in which engines executed tasks of the device (source: NVML). */
 OPENREG_API orError_t orDeviceGetUtilization(int* percent, int device);
-/* Number of engines that serve all devices, and what each has done. */
+/* Writes the number of engines, which serve all devices. */
 OPENREG_API orError_t orGetEngineCount(int* count);
+/* Writes the counters of an engine. Returns orErrorInvalidValue unless 0 <= `engine` < orGetEngineCount(). */
 OPENREG_API orError_t orEngineGetStats(orEngineStats* stats, int engine);
-/* Sticky error of a device, without waiting: orSuccess, orErrorLaunchFailure or orErrorDeviceLost; see the message. */
+/* Returns the sticky error of a device, orErrorLaunchFailure or orErrorDeviceLost, and orSuccess if it has none. */
 OPENREG_API orError_t orDeviceGetError(int device);
-/* Range for orStreamCreateWithPriority(): a lower number is served first. */
+/* Writes the range for orStreamCreateWithPriority(). Engines serve streams with a lower number first. */
 OPENREG_API orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
-/* Whether work on `device` may address memory of `peer` (always 1 for two different devices). */
+/* Writes 1 if tasks of `device` may address memory of `peer`, as is the case for any two different devices, else 0. */
 OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer);
-/* Arms faults, replacing those armed before, and counts anew; null or "" disarms all. The form is that of
+/* Arms faults in place of those armed before and counts from the start; null or "" disarms all. The format is that of
  * OPENREG_FAULTS: a comma-separated list of KIND:N or KIND:N@DEVICE, where KIND is one of
  *   alloc   the N-th orMalloc() fails with orErrorMemoryAllocation
- *   copy    the N-th copy or fill fails when it runs, as a kernel does
- *   launch  the N-th kernel fails when it runs, without being run
- *   lose    the device is lost when its N-th kernel, copy or fill is about to run
- * or of those that orRegisterFaultKind() has added. Counting starts at 1, over all devices unless one is named; each
- * fault happens once. */
+ *   copy    the N-th copy or fill fails when it is executed, as a kernel does
+ *   launch  the N-th kernel fails when it is its turn, without being executed
+ *   lose    the device is lost when its N-th kernel, copy or fill is about to be executed
+ * or of those that orRegisterFaultKind() has added. N counts from 1, over all devices unless one is named; each fault
+ * happens once. Returns orErrorInvalidValue for a malformed list, and leaves the armed faults unchanged. */
 OPENREG_API orError_t orSetFaults(const char* specification);
-/* Adds a kind of faults, which OPENREG_FAULTS and orSetFaults() take from then on: for libraries above the driver,
- * whose operations it does not know. The name has lower-case letters and underscores; a name that is known gives its
- * kind again. To be called when the library is loaded: the environment is read on first use, and a kind that is not
- * there by then is refused. Uses no device. */
+/* Adds a kind of fault for a library above the driver and writes its number, also if the name exists. OPENREG_FAULTS
+ * and orSetFaults() accept the name from then on. Call it when the library is loaded, because the first use of a device
+ * rejects unknown names. Returns orErrorInvalidValue after 32 names, and for characters other than a to z and _. */
 OPENREG_API orError_t orRegisterFaultKind(int* kind, const char* name);
-/* Counts one operation of a registered kind on a device. *strikes is 1 when a fault was ordered for it, 0 otherwise;
- * what happens then is the caller's business. Cheap while nothing is armed. */
+/* Counts one operation of a registered kind on a device. Writes 1 if it must fail, else 0. Cheap if none is armed. */
 OPENREG_API orError_t orCountForFault(int kind, int device, int* strikes);
-/* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for
- * release paths, which must then do nothing. */
+/* Returns 0 in a forked child of a process that used the device, and while the process exits, else 1. Release paths
+ * must do nothing after 0. Takes no lock and never fails. */
 OPENREG_API int orDriverIsUsable(void);
-/* Version of the library that is loaded: OPENREG_API_VERSION of its build. */
+/* Writes the version of the loaded library: OPENREG_API_VERSION of its build. */
 OPENREG_API orError_t orDriverGetVersion(int* version);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xFF with
- * OPENREG_POISON=1). Size 0 gives null. For the host to dereference it is a fault. The caller's until orFree(). */
+/* Allocates memory of the current device, aligned to 4 KiB, with undefined content (0xFF with OPENREG_POISON=1). An
+ * access by the host faults. Writes null for size 0. Owned by the caller until orFree(). */
 OPENREG_API orError_t orMalloc(void** devPtr, size_t size);
-/* Releases; waits for all work of the owning device first. Null is allowed. */
+/* Blocks until all tasks of the owning device are complete, then frees an allocation of orMalloc(). May be null. */
 OPENREG_API orError_t orFree(void* devPtr);
-/* Pinned host memory, aligned to 4 KiB; copies from and to it are asynchronous. */
+/* Allocates pinned host memory, aligned to 4 KiB, for asynchronous copies. Owned by the caller until orFreeHost(). */
 OPENREG_API orError_t orMallocHost(void** hostPtr, size_t size);
-/* Releases; waits for all devices first. Null is allowed. */
+/* Blocks until all tasks of all devices are complete, then frees an allocation of orMallocHost(). May be null. */
 OPENREG_API orError_t orFreeHost(void* hostPtr);
-/* Bytes of the current device that can still be allocated, and its capacity. */
+/* Writes the bytes of the current device that can still be allocated, and its capacity. */
 OPENREG_API orError_t orMemGetInfo(size_t* free, size_t* total);
-/* What an address is. Addresses unknown to this library are orMemoryTypeUnmanaged, not an error. */
+/* Writes type and owner of the memory at an address. Any address is valid, even one that was freed. */
 OPENREG_API orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* ptr);
-/* The allocation (or import of another process) in which a device address lies: its start and its size in bytes,
- * rounded up to pages. orErrorInvalidDevicePointer where there is none. */
+/* Writes start and size, rounded up to pages, of the allocation or import that contains a device address. Returns
+ * orErrorInvalidDevicePointer if there is none. */
 OPENREG_API orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr);
-/* The distance to add to a device address to get the address that a kernel dereferences; one number for the process.
- * REAL HW: a kernel runs on the device and would dereference the device address itself. */
+/* Writes the distance from any device address to its address in the kernel view, which kernels dereference.
+ * REAL HW: a kernel runs on the device and dereferences the device address itself. */
 OPENREG_API orError_t orGetKernelViewOffset(ptrdiff_t* offset);
 
-/* Copies and returns when done; ordered after earlier work of the current device's default stream. */
+/* Copies `count` bytes on the default stream of the current device, and blocks until the copy is complete. Returns
+ * orErrorInvalidDevicePointer if a range of device memory does not lie inside one allocation, and
+ * orErrorInvalidMemcpyDirection if `kind` does not fit the addresses. */
 OPENREG_API orError_t orMemcpy(void* dst, const void* src, size_t count, orMemcpyKind kind);
-/* Enqueues a copy. Asynchronous when no operand is pageable host memory. A pageable source is read before the call
- * returns; a pageable destination is written before it returns. Pinned memory must stay allocated and unchanged until
- * the copy is done. */
+/* Enqueues a copy; fails as orMemcpy() does. Pinned memory must stay allocated and unchanged until the copy is
+ * complete. With pageable host memory the call may block: it reads a source, and writes a destination, before it
+ * returns. A capturing stream rejects it with orErrorStreamCaptureUnsupported, which invalidates the capture. */
 OPENREG_API orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t stream);
+/* Same as orMemsetAsync() on the current device's default stream, except that it blocks until the fill is complete. */
 OPENREG_API orError_t orMemset(void* devPtr, int value, size_t count);
-/* Enqueues a fill of device memory with a byte. */
+/* Enqueues a fill of device memory, inside one allocation, with the low byte of `value`. */
 OPENREG_API orError_t orMemsetAsync(void* devPtr, int value, size_t count, orStream_t stream);
-/* The same as orMemcpy and orMemcpyAsync from device to device, where the devices that own the two ranges are given and
- * checked. */
+/* Same as orMemcpy() and orMemcpyAsync() from device to device, except that the two devices must own the ranges. */
 OPENREG_API orError_t orMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count);
 OPENREG_API orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
                                         orStream_t stream);
 
 /* ---- Memory of other processes ------------------------------------------------------------------------------ */
 
-/* Describes the allocation that starts at devPtr, for other processes of the same user and machine; the same handle
- * every time. Waits for the owning device, and for what the others are running. Address, content and capacity
- * accounting of the allocation stay, and it stays the caller's: after orFree(), or when this process ends, the handle
- * is refused, but who has opened it keeps its bytes. Costs an open file until orFree(). */
+/* Writes a handle, always the same one, by which processes of the same user and machine can open the allocation that
+ * starts at `devPtr`. Blocks until all tasks of the owning device, and those in execution for others, are complete. The
+ * caller still owns the allocation; its address, content and share of the capacity stay. The handle, and an open file,
+ * last until orFree() or the end of this process. A process that has opened the handle keeps the bytes. */
 OPENREG_API orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr);
-/* Maps the allocation of another process on the current device: *devPtr addresses the same bytes, and writes are seen
- * on both sides. It takes no capacity here; all imports of a device together may have the size of its capacity. Opening
- * a handle again maps it again. Owned by the caller until orIpcCloseMemHandle(). A handle of the own process is refused
- * with orErrorInvalidValue, and so is one that was damaged, or whose allocation is gone. Nothing orders the work of two
- * processes: synchronise before handing over. `flags` must be 0. */
+/* Maps the allocation of another process on the current device, again at each call. Both processes access the same
+ * bytes, and nothing orders their tasks: synchronize before you send the handle. Imports take no capacity, and may
+ * together be as large as that of the device. Owned by the caller until orIpcCloseMemHandle(). Returns
+ * orErrorInvalidValue for a handle that is damaged, of this process, or freed. `flags` must be 0. */
 OPENREG_API orError_t orIpcOpenMemHandle(void** devPtr, orIpcMemHandle_t handle, unsigned int flags);
-/* Unmaps what orIpcOpenMemHandle() returned; waits for all work of the device first. orFree() does not take it. */
+/* Blocks until all tasks of the device are complete, then unmaps an import, which orFree() rejects. */
 OPENREG_API orError_t orIpcCloseMemHandle(void* devPtr);
 
 /* ---- Streams ------------------------------------------------------------------------------------------------ */
 
-/* A new stream of the current device. It costs no thread. Owned by the caller until orStreamDestroy(). */
+/* Creates a stream of the current device, which costs no thread. Owned by the caller until orStreamDestroy(). */
 OPENREG_API orError_t orStreamCreate(orStream_t* stream);
-/* Priorities outside the range are clamped to it. `flags` must be 0. */
+/* Same as orStreamCreate(), except that the priority is `priority`, clamped to the range. `flags` must be 0. */
 OPENREG_API orError_t orStreamCreateWithPriority(orStream_t* stream, unsigned int flags, int priority);
-/* The handle of a device's default stream, for use whatever the current device is. */
+/* Writes a device's default stream, valid with any current device. It synchronizes with no other stream. */
 OPENREG_API orError_t orDeviceGetDefaultStream(orStream_t* stream, int device);
-/* The handle becomes invalid at once; work already enqueued still runs. The default stream cannot be destroyed. */
+/* Destroys the handle at once; tasks already enqueued are still executed. Returns orErrorInvalidResourceHandle for a
+ * default stream, and orErrorStreamCaptureUnsupported for a capturing one. */
 OPENREG_API orError_t orStreamDestroy(orStream_t stream);
-/* orSuccess when all work enqueued so far is done, orErrorNotReady otherwise. */
+/* Returns orSuccess if all tasks enqueued so far are complete, orErrorNotReady otherwise. */
 OPENREG_API orError_t orStreamQuery(orStream_t stream);
-/* Waits until all work enqueued so far is done. */
+/* Blocks until all tasks enqueued so far are complete. */
 OPENREG_API orError_t orStreamSynchronize(orStream_t stream);
-/* Enqueues: later work of the stream starts after what `event` had recorded at the time of this call, on whatever
- * device. An event that was never recorded is no wait. `flags` must be 0. */
+/* Enqueues a wait: later tasks of the stream start after those that `event` stands for at this call, on any device.
+ * Enqueues nothing if these are complete or the event was never recorded. `flags` must be 0. */
 OPENREG_API orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int flags);
+/* Write the priority, the device and the counters of a stream. */
 OPENREG_API orError_t orStreamGetPriority(orStream_t stream, int* priority);
 OPENREG_API orError_t orStreamGetDevice(orStream_t stream, int* device);
 OPENREG_API orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats);
 
 /* ---- Events ------------------------------------------------------------------------------------------------- */
 
+/* Create an event, without timing or with one of orEventFlags. Owned by the caller until orEventDestroy(). */
 OPENREG_API orError_t orEventCreate(orEvent_t* event);
 OPENREG_API orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags);
+/* Destroys the handle at once; waits that were enqueued for the event remain. */
 OPENREG_API orError_t orEventDestroy(orEvent_t event);
-/* Marks the work enqueued so far on the stream; recording again moves the mark. Blocks while the stream is full if the
- * event has timing: only then it takes a place. */
+/* Records the event, which then stands for all tasks enqueued on the stream so far, and no longer for those of an
+ * earlier record. Enqueues a task only if the event has timing, so it does not block otherwise. */
 OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
-/* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
+/* Returns orSuccess if the recorded tasks are complete or nothing was recorded, orErrorNotReady otherwise. */
 OPENREG_API orError_t orEventQuery(orEvent_t event);
+/* Blocks until the recorded tasks are complete. Returns at once if nothing was recorded. */
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
-/* Milliseconds between two records on one device. Both events need orEventEnableTiming; orErrorNotReady while one of
- * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual, while an observer keeps the time (orSubscribeTime)
- * it is that of its chip. */
+/* Writes the time between two records on one device, in milliseconds. Returns orErrorNotReady until both are complete,
+ * and orErrorInvalidValue if an event has no timing or no record, or their devices differ. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
 /* ---- Semaphores ---------------------------------------------------------------------------------------------- */
 
-/* A semaphore with a first value. Owned by the caller until orSemaphoreDestroy().
- *
- * A semaphore is a 64-bit value that only grows, and belongs to the process. A stream waits until it has reached a
- * value, which any thread may signal: so a stream waits for something outside of the device, a message of another
- * process say, while no engine and no thread of the host blocks.
- *   - It ends whatever happens: on a device that has failed or is lost a wait is over at once, like the work behind it;
- *     when the process exits it is dropped; with orSemaphoreFail() it fails.
- *   - With OPENREG_LAUNCH_BLOCKING work behind a wait blocks the thread that enqueues it until the value is signalled.
- *   - With OPENREG_SCHEDULE_SEED the time of a signal must not change the order of work. A signal counts only when
- *     nothing else can run: then that of the first wait, in the order of orStreamWaitSemaphore(), in the way of what a
- *     thread waits for. Other signals that come first are kept. After a second without that signal they count, so that
- *     a program goes on whose order cannot repeat. A query counts as a wait where a program polls: after 64 that let
- *     nothing run, with nothing enqueued between them. */
+/* Creates a timeline semaphore with a first value: a 64-bit counter of the process that only grows. Owned by the caller
+ * until orSemaphoreDestroy(). A stream waits until it has reached a value, which any thread may signal. So a stream
+ * waits for something outside of the device, such as a message of another process, while no engine and no host thread
+ * blocks.
+ *   - A wait ends at once on a failed or lost device, fails after orSemaphoreFail(), and is dropped at process exit.
+ *   - With OPENREG_LAUNCH_BLOCKING, a task behind a wait blocks the thread that enqueues it until the wait ends.
+ *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
+ *     only when no task can run, for one wait: the earliest orStreamWaitSemaphore() call that blocks a host thread.
+ *     Other signals are kept until then, or until that wait has had no signal for a second, because the program might
+ *     block forever otherwise. A query blocks like a wait if the program polls: after 64 queries that ran nothing, with
+ *     nothing enqueued between them. */
 OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
-/* Refused with orErrorIllegalState while a stream holds a wait for it that is not over. */
+/* Destroys a semaphore. Returns orErrorIllegalState while a stream holds a wait for it. */
 OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
-/* Raises the value; streams that wait for it or a lower one go on. The same value again changes nothing, a lower one is
- * refused with orErrorInvalidValue. orErrorIllegalState after orSemaphoreFail(). */
+/* Raises the value, so that streams that wait for it or a lower one continue. The current value changes nothing.
+ * Returns orErrorInvalidValue for a lower one, and orErrorIllegalState after orSemaphoreFail(). */
 OPENREG_API orError_t orSemaphoreSignal(orSemaphore_t semaphore, uint64_t value);
-/* No further value will come: streams that wait for one, or do so later, put their devices into the sticky error state
- * that a failing kernel leaves behind. `status` is any code that is a failure; `message` says why, or is null. What has
- * been reached stays reached. The second failure is refused with orErrorIllegalState, and the first remains. */
+/* Declares that no further value follows. Streams that wait for one, now or later, put their devices into the sticky
+ * error state, as a failing kernel does. Values already reached stay reached. `status` is any code of a failure;
+ * `message` is the reason, and may be null. Returns orErrorIllegalState if the semaphore has failed before. */
 OPENREG_API orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status, const char* message);
-/* The value that was signalled last. It is written also when the semaphore has failed: orErrorIllegalState with the
- * reason. */
+/* Writes the value that was signaled last, also if it returns orErrorIllegalState because the semaphore has failed. */
 OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value);
-/* Enqueues: later work of the stream starts after the semaphore has reached `value`. Enqueues nothing where it has. A
- * capturing stream refuses it with orErrorStreamCaptureUnsupported, which invalidates the capture. */
+/* Enqueues a wait: later tasks of the stream start after the semaphore has reached `value`. Enqueues nothing if it has.
+ * On a capturing stream returns orErrorStreamCaptureUnsupported and invalidates the capture. */
 OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
-/* 1: the calling thread moves communication along and is a helper of the program, not a part of it; 0: as every thread
- * begins. With OPENREG_SCHEDULE_SEED such a thread's waits and queries let nothing run: they are met by what other
- * threads wait for, or after a second in which these want nothing. Such a thread should enqueue nothing. */
+/* Makes the calling thread a progress thread (1), which drives communication, or an ordinary one (0, the default). With
+ * OPENREG_SCHEDULE_SEED, waits and queries of a progress thread run no tasks, because their time depends on other
+ * processes. They end when waits of ordinary threads have run the tasks, or these were inactive for a second. A
+ * progress thread should enqueue nothing. */
 OPENREG_API orError_t orThreadSetProgress(int progress);
 
-/* ---- Work --------------------------------------------------------------------------------------------------- */
+/* ---- Tasks -------------------------------------------------------------------------------------------------- */
 
-/* Runs on the engine of the stream's device. Returns orSuccess, or any other code after writing a zero-terminated
- * reason of at most `message_size` bytes. Must not throw, must not call this API except orGetDevice() (the stream's
- * device), and must not wait for other work. May be called again by a graph replay, so it leaves `state` as it found
- * it. */
+/* A kernel, which an engine calls. Returns orSuccess, or any other code after writing a zero-terminated reason of at
+ * most `message_size` bytes. Must not throw, wait for other tasks, or call this API except orGetDevice(), which writes
+ * the stream's device. Must leave `state` as it was, because a replay of a graph calls the kernel again. */
 typedef orError_t (*orKernelFunction_t)(void* state, char* message, size_t message_size);
 typedef void (*orReleaseFunction_t)(void* state);
 
 typedef struct orKernel {
-  const char* name; /* shown in errors; must outlive the kernel's execution (a literal, say) */
+  const char* name; /* for error messages; valid until the kernel is complete (a literal, for example) */
   orKernelFunction_t function;
-  void* state; /* handed to `function` */
-  /* Called once when `state` is no longer needed, on any thread, also when the kernel was skipped; not for work that
-   * process exit drops. Must not call this API. May be null. */
+  void* state; /* argument of `function` */
+  /* Called once, on any thread, when `state` is no longer needed, also if the kernel was skipped. Not called for a
+   * kernel that process exit drops. Must not call this API. May be null. */
   orReleaseFunction_t release;
 } orKernel;
 
-/* Enqueues a kernel. The device owns `state` if, and only if, the call succeeds: with OPENREG_LAUNCH_BLOCKING, a launch
- * whose kernel failed leaves it to the caller. Blocks while the stream holds the most launches that it can (16384). */
+/* Enqueues a kernel. Takes ownership of `state` only if the call succeeds. With OPENREG_LAUNCH_BLOCKING, a kernel that
+ * fails makes the call fail, so that the caller still owns `state`. */
 OPENREG_API orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel);
-/* What a task does with an operand. */
+/* How a task accesses an operand. */
 typedef enum orAccess { orAccessRead = 1, orAccessWrite = 2, orAccessReadWrite = 3 } orAccess;
 
-/* A range of memory that a task reads or writes: of device memory as orMalloc() gives it, or of the host. */
+/* A range of memory that a task reads or writes: device addresses as from orMalloc(), or host memory. */
 typedef struct orOperand {
   const void* address;
-  size_t size; /* in bytes; of an operand with gaps, from its first byte to its last */
+  size_t size; /* in bytes; from the first byte to the last if the operand has gaps */
   orAccess access;
 } orOperand;
 
-/* 1 when somebody asks what launches read and write: an observer that wants operands, or a capture, whose replays may
- * be observed later. Cheap, never fails: a caller then passes them to orLaunchKernelWithOperands(). */
+/* Returns 1 if an observer uses the operands of launches, or a capture records them for observers of its replays, else
+ * 0. After 1 the caller should call orLaunchKernelWithOperands(). Takes no lock and never fails. */
 OPENREG_API int orOperandsWanted(void);
-/* The same as orLaunchKernel(), and tells observers all that the kernel reads and writes; `count` 0 says that it is
- * nothing. The operands are copied. */
+/* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
+ * `count` of 0 declares that it accesses nothing. Copies the operands. */
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
                                                  size_t count);
-/* The same as orLaunchKernel() and orLaunchKernelWithOperands(), but where these could have to wait they do nothing and
- * return orErrorNotReady, which is no failure. That is so while the stream holds the most launches that it can, with
- * OPENREG_LAUNCH_BLOCKING for each launch that a capture does not record, and with OPENREG_SCHEDULE_SEED while so much
- * is held back that a launch lets some of it run. Whatever else there is to refuse is refused first.
- *
- * For callers that hold what a kernel or another thread may need to go on, such as the GIL of Python: they give it away
- * and then call orLaunchKernel(). To try again instead may never succeed, since with a seed nothing runs until somebody
- * waits. */
+/* Same as orLaunchKernel(), except that it does nothing and returns orErrorNotReady where that could block. This is the
+ * case while the stream is full, and with OPENREG_LAUNCH_BLOCKING outside of a capture. It is also the case while so
+ * many tasks are deferred that a launch runs some. Other errors take precedence. A caller that holds a lock that others
+ * may need, such as Python's GIL, releases it and then calls orLaunchKernel(). A repeated try may never succeed,
+ * because deferred tasks run only while a thread blocks. */
 OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
+/* Same as orTryLaunchKernel(), except that it has the operands of orLaunchKernelWithOperands(). */
 OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
                                                     const orOperand* operands, size_t count);
 typedef void (*orHostFunction_t)(void* user_data);
-/* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */
+/* Enqueues a call of a host function, on a thread of the device. The function must not call this API. */
 OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);
-/* Enqueues a pause of the stream which keeps no engine busy: a kernel of known duration for tests. */
+/* Enqueues a delay of the stream that occupies no engine: a kernel of known duration for tests. */
 OPENREG_API orError_t orStreamDelay(orStream_t stream, uint64_t nanoseconds);
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------- */
 
-/* From now on the stream records what is enqueued on it instead of running it. Streams that wait for an event which a
- * capturing stream recorded join the capture. Kernels, copies between device and pinned memory, fills, delays, host
- * functions, records and waits can be captured. Whatever the recorded work uses (memory, kernel state) has to stay
- * valid as long as the graph; the graph owns the state of its kernels. */
+/* Begins a capture: the stream records tasks instead of executing them. A stream that waits for an event of the capture
+ * joins it as a branch. Kernels, copies between device and pinned memory, fills, delays, host functions, event records
+ * and event waits can be captured. The graph owns the state of its kernels. All other memory that the tasks use must
+ * stay valid as long as the graph. Returns orErrorIllegalState if the stream is capturing already. */
 OPENREG_API orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMode mode);
-/* Ends the capture that began on this stream. Every stream that joined must have been joined back: this stream waits
- * for an event recorded after its last work. When this fails, what was recorded is dropped, *graph is null, and the
- * streams are as before the capture. The graph is owned by the caller until orGraphDestroy(). */
+/* Ends the capture that began on this stream, which must wait for an event after the last task of each branch. The
+ * graph is owned by the caller until orGraphDestroy(). Returns orErrorStreamCaptureInvalidated if the capture was
+ * invalidated or a branch was not joined. Then its tasks are dropped, `*graph` is null and the streams are as before
+ * the capture. Returns orErrorIllegalState if no capture began on this stream. */
 OPENREG_API orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph);
+/* Write the capture status of a stream. The second function also writes the id of the capture, or 0 if there is none.
+ * The streams of a capture share its id, which is unique in the process. */
 OPENREG_API orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status);
-/* The same, and which capture it is: streams of one capture have the same id, which no other capture of the process
- * has. 0 when the stream is not capturing. */
 OPENREG_API orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureStatus* status, uint64_t* id);
-/* Enqueues the recorded work once more, as if it were one entry of the stream: what the stream held before comes before
- * all of it. Streams of the capture other than the first are replayed on streams of the graph's own. Launches of one
- * graph follow one another, also from different streams. The stream must belong to the device of the capture. */
+/* Enqueues a replay of the graph, whose nodes all follow the earlier tasks of the stream. The first branch runs on that
+ * stream, the others on streams of the graph. Launches of one graph run one after the other, also on different streams.
+ * Returns orErrorInvalidValue unless the stream belongs to the device of the capture. */
 OPENREG_API orError_t orGraphLaunch(orGraph_t graph, orStream_t stream);
-/* The handle becomes invalid at once; launches already enqueued still run. */
+/* Destroys the handle at once; launches that were enqueued are still executed. */
 OPENREG_API orError_t orGraphDestroy(orGraph_t graph);
-/* Number of recorded entries. */
 OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count);
-/* Writes the entries and their order as a Graphviz file. */
+/* Writes the nodes and their order to a Graphviz file. Returns orErrorInvalidValue if the file cannot be written. */
 OPENREG_API orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path);
 
 /* ---- Observers ----------------------------------------------------------------------------------------------- */
 
-/* What an entry of a stream is. */
 typedef enum orTaskKind {
   orTaskKernel = 0,
   orTaskHostFunction = 1,
   orTaskCopy = 2,
   orTaskFill = 3,
   orTaskDelay = 4,
-  orTaskEventRecord = 5,  /* of an event with timing; a record of another one enqueues nothing */
-  orTaskEventWait = 6,    /* of one that was not done yet; also between the streams of a graph */
-  orTaskSemaphoreWait = 7 /* of a value that was not reached yet */
+  orTaskEventRecord = 5,  /* of an event with timing; recording another one enqueues nothing */
+  orTaskEventWait = 6,    /* for an event that was not complete; also between the branches of a graph */
+  orTaskSemaphoreWait = 7 /* for a value that was not reached */
 } orTaskKind;
 
-/* An entry of a stream. Behind each stream is a queue: (queue, ticket) names an entry for as long as the process lives,
- * while the handle of a destroyed stream does not. A later stream may use the queue again, with tickets that go on. */
+/* A task. Each stream has a queue: (queue, ticket) identifies a task until the process ends, while the handle of a
+ * destroyed stream does not. A later stream may reuse the queue and continues its tickets. */
 typedef struct orTaskInfo {
-  uint64_t correlation; /* number of the entry among all that were observed; what `submit` has put in its place */
+  uint64_t correlation; /* number of the task among all observed ones, or what `submit` has replaced it by */
   orTaskKind kind;
   int device;
   orStream_t stream;
   uint32_t queue;
-  uint64_t ticket;        /* its place in the queue */
-  const char* name;       /* of a kernel; null otherwise */
-  uint64_t bytes;         /* of a copy or fill */
-  uint64_t graph_launch;  /* number of the launch of a graph that it belongs to; 0: of none */
-  uint64_t node;          /* number of what it repeats, among all that captures have recorded; 0: a wait, or no graph */
-  orEvent_t event;        /* of an event record */
-  uint32_t waited_queue;  /* of an event wait: passes when this queue ... */
-  uint64_t waited_ticket; /* ... has completed this ticket */
-  orSemaphore_t semaphore;   /* of a semaphore wait, with ... */
-  uint64_t value;            /* ... the value */
-  const orOperand* operands; /* null: nobody has told them, or they are a kernel's and the subscription did not ask */
+  uint64_t ticket;           /* its sequence number in the queue; 0 for a captured task */
+  const char* name;          /* of a kernel; null otherwise */
+  uint64_t bytes;            /* of a copy or fill */
+  uint64_t graph_launch;     /* number of the graph launch that it belongs to; 0 if there is none */
+  uint64_t node;             /* number of its node among those of all captures; 0 for a wait, and without a graph */
+  orEvent_t event;           /* of an event record */
+  uint32_t waited_queue;     /* of an event wait, which ends when this queue ... */
+  uint64_t waited_ticket;    /* ... has completed this ticket */
+  orSemaphore_t semaphore;   /* of a semaphore wait, which ends when it ... */
+  uint64_t value;            /* ... has reached this value */
+  const orOperand* operands; /* null: unknown, or of a kernel while the subscription has no orSubscribeOperands */
   size_t operand_count;
 } orTaskInfo;
 
@@ -472,31 +477,31 @@ typedef struct orTaskCompletion {
   orStream_t stream;
   uint32_t queue;
   uint64_t ticket;
-  int engine;        /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
+  int engine;        /* as in orEngineGetStats(), or of the simulated chip; -1 if it needed none */
   uint64_t launched; /* when it was enqueued */
-  uint64_t begin;    /* when an engine took it; of waits, delays and records: when it was their turn */
-  uint64_t end;      /* when it was done */
-  orError_t status;  /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
-  int skipped;       /* 1: not run, because its device had failed before */
+  uint64_t begin;    /* when an engine began it; when a wait, delay or record was the first of its stream */
+  uint64_t end;      /* when it was complete */
+  orError_t status;  /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost if it failed or was skipped */
+  int skipped;       /* 1 if it was not executed, because its device had failed before */
 } orTaskCompletion;
 
 typedef enum orSyncKind {
-  orSyncEventRecord = 0,     /* an event marks a place in a queue */
-  orSyncEventWait = 1,       /* a stream will wait for the place that an event marks */
-  orSyncEvent = 2,           /* the host has waited for the place that an event marks */
-  orSyncStream = 3,          /* the host has waited for a place: a synchronise, or a call that blocks, as a copy may */
-  orSyncDevice = 4,          /* the host has waited for all streams of a device; so do orFree(), orFreeHost(), ... */
-  orSyncEventQuery = 5,      /* the host has asked, and the event was done */
-  orSyncStreamQuery = 6,     /* the host has asked, and the stream was done up to the place */
-  orSyncSemaphoreSignal = 7, /* the host lets a semaphore reach a value */
-  orSyncSemaphoreWait = 8    /* a stream will wait for a value */
+  orSyncEventRecord = 0,     /* an event was recorded at a place */
+  orSyncEventWait = 1,       /* a stream will wait for the place of an event */
+  orSyncEvent = 2,           /* the host has synchronized with the place of an event */
+  orSyncStream = 3,          /* the host has synchronized with a place, by orStreamSynchronize() or a blocking copy */
+  orSyncDevice = 4,          /* the host has synchronized with a device, also by orFree(), orFreeHost(), ... */
+  orSyncEventQuery = 5,      /* the host has queried an event, which was complete */
+  orSyncStreamQuery = 6,     /* the host has queried a stream, which was complete up to the place */
+  orSyncSemaphoreSignal = 7, /* the host has signaled a value of a semaphore */
+  orSyncSemaphoreWait = 8    /* a stream will wait for a value of a semaphore */
 } orSyncKind;
 
-/* What orders work of the device and the host. A place is a ticket of a queue, and means all work up to it. */
+/* An action that orders tasks and the host. A place is a ticket of a queue, and stands for all tasks up to it. */
 typedef struct orSyncInfo {
   orSyncKind kind;
-  int device;        /* of the place or of the stream that waits; -1 for a signal */
-  orStream_t stream; /* of the place; null when an event marks nothing yet, and for a device */
+  int device;        /* of the place or of the waiting stream; -1 for a signal */
+  orStream_t stream; /* of the place; null for a device, and for an event without a record */
   uint32_t queue;
   uint64_t ticket;
   orEvent_t event;
@@ -510,87 +515,81 @@ typedef struct orSyncInfo {
 typedef enum orMemoryAction {
   orMemoryAllocated = 0,
   orMemoryReleased = 1,
-  orMemoryImported = 2, /* orIpcOpenMemHandle() */
-  orMemoryClosed = 3    /* orIpcCloseMemHandle() */
+  orMemoryImported = 2, /* by orIpcOpenMemHandle() */
+  orMemoryClosed = 3    /* by orIpcCloseMemHandle() */
 } orMemoryAction;
 
 typedef struct orMemoryInfo {
   orMemoryAction action;
-  orMemoryType type; /* of the device, or pinned memory of the host */
-  int device;        /* -1 for the host */
+  orMemoryType type; /* device memory or pinned memory */
+  int device;        /* -1 for pinned memory */
   void* address;
-  size_t size; /* bytes, rounded up to pages */
+  size_t size; /* in bytes, rounded up to pages */
 } orMemoryInfo;
 
-/* Version of the table below. */
 #define OPENREG_SUBSCRIBER_VERSION 1
 
 typedef enum orSubscribeFlags {
-  orSubscribeOperands = 0x1, /* tell the operands of tasks; callers then have to gather them */
-  orSubscribeTime = 0x2      /* keep the time: see below */
+  orSubscribeOperands = 0x1, /* the subscriber uses the operands of kernels, which callers then have to collect */
+  orSubscribeTime = 0x2      /* the subscriber is a time source, see orSubscriber */
 } orSubscribeFlags;
 
-/* What an observer wants to be told; callbacks may be null.
+/* A table of callbacks, each of which may be null, for an observer: a profiler, a sanitizer or a performance model.
+ * Subscribers are called in the order of their subscriptions. Without one, a task costs one comparison more.
+ *   - Callbacks run under the driver's mutex, one at a time over all threads, in the order of what they report. They
+ *     delay the whole driver, so they should take a note and return.
+ *   - A callback must not lock what a thread may hold while it calls this API, such as Python's GIL.
+ *   - A callback may call what needs no device (see Fork above). All other functions return orErrorNotSupported.
+ *   - A callback must not throw. If it does, no callback of the subscription is called any more, and orUnsubscribe()
+ *     returns orErrorIllegalState with the exception's text.
+ *   - Arguments are valid until the callback returns. Later versions may add members at their end.
  *
- * An observer is told what happens on the device: a profiler, a sanitizer, a predictor of performance. There may be
- * several, which are called in the order of their subscriptions; without one, nothing is paid.
- *   - Callbacks are called with the device's lock held: one at a time over all threads, in the order in which things
- *     happen, and so that nothing else of the device goes on meanwhile. They should take a note and return.
- *   - A callback must not wait for a lock under which other threads call this API, as the GIL of Python is.
- *   - Of this API it may call what needs no device (see Fork above). All else returns orErrorNotSupported: a callback
- *     cannot launch, wait, subscribe or unsubscribe.
- *   - It must not throw. If it does, the exception is caught, no callback of the subscription is called any more, and
- *     orUnsubscribe() returns orErrorIllegalState with what was thrown.
- *   - Structures that callbacks get live until they return, and may be longer in later versions.
- *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual.
- *
- * An observer with orSubscribeTime keeps the time: until it ends, work runs in the time of another chip, which its
- * callbacks `host`, `engine` and `duration` know. Results are the same.
- *   - The clock begins where that of this machine stands. The host has one for all of its threads. It goes on by what
- *     `host` says of each entry that is enqueued, and to the end of what the host waits for.
- *   - An entry begins when it was enqueued, what its stream held before has ended, what it waits for has ended, and its
- *     engine is free. Of several that which can begin first, then that of the higher priority, then the first one.
- *   - Delays, event records and waits keep no engine busy. A wait for a semaphore takes what `duration` says, or ends
- *     when the host signals.
- *   - To know what comes first, work is held back until the host waits, asks, or has enqueued 256 entries of which some
- *     have begun by its clock; it runs one entry at a time. A query is answered by the host's clock. Where a program
- *     polls (64 queries that were told "not ready", with nothing enqueued between them) the clock goes on.
- *   - There is one at a time, and none with OPENREG_SCHEDULE_SEED. orSubscribe() waits until nothing is queued, and
- *     orUnsubscribe() runs what was held back. Records of events from before and from within have different clocks. */
+ * A subscriber with orSubscribeTime is the time source: its `host`, `engine` and `duration` supply simulated time, that
+ * of another chip. The results of tasks are unchanged.
+ *   - The clock begins at the steady clock's time. All threads of the host share the host time. It advances by what
+ *     `host` returns for each enqueued task, and to the end of what the host waits for.
+ *   - A task begins when it was enqueued, its stream's earlier tasks and what it waits for have ended, and its engine
+ *     is free. The task that can begin first is executed first, then that of higher priority, then the oldest.
+ *   - Delays, event records and waits occupy no engine. A semaphore wait takes its `duration`, or ends at the signal.
+ *   - Tasks are deferred, and run one at a time while the host waits. At a query, and when more than 256 are deferred,
+ *     those run that have begun by the host time. Queries compare with that time. It advances if the program polls: 64
+ *     queries that return orErrorNotReady, with nothing enqueued between them.
+ *   - There is at most one time source, and none with OPENREG_SCHEDULE_SEED. Event times from within its subscription
+ *     and from outside come from different clocks. */
 typedef struct orSubscriber {
   size_t size;          /* sizeof(orSubscriber) */
   unsigned int version; /* OPENREG_SUBSCRIBER_VERSION */
-  unsigned int flags;   /* some of orSubscribeFlags */
-  /* An entry was enqueued, on the thread that did so; of a graph, each entry of each launch. `correlation` holds the
-   * number of the entry; what the callback puts there comes back with `complete` and `duration`. */
+  unsigned int flags;   /* some of orSubscribeFlags, or 0 */
+  /* A task was enqueued, alone or by a graph launch, on the calling thread. `correlation` holds the task's number, and
+   * the callback may replace it for `complete`, `duration`, `engine` and `host`. */
   void (*submit)(void* user, const orTaskInfo* task, uint64_t* correlation);
-  /* An entry is done, on an engine's or any other thread: exactly once for each entry that was enqueued after
-   * orSubscribe() and before orUnsubscribe(), unless the process exits first. */
+  /* A task is complete, on any thread. Called exactly once for each task that was enqueued between orSubscribe() and
+   * orUnsubscribe(), unless the process exits first. */
   void (*complete)(void* user, const orTaskCompletion* completion);
-  /* Work was ordered, on the calling thread. */
+  /* Tasks and the host were ordered, on the calling thread. */
   void (*sync)(void* user, const orSyncInfo* sync);
-  /* Memory was allocated or released, on the calling thread. */
+  /* Memory was allocated or is about to be released, on the calling thread. */
   void (*memory)(void* user, const orMemoryInfo* memory);
-  /* A capturing stream recorded an entry, on the thread that did so: `node` is its number, and it has no place. */
+  /* A capturing stream recorded a task as node number `node`, on the calling thread. */
   void (*capture)(void* user, const orTaskInfo* task);
-  /* Only with OPENREG_SCHEDULE_SEED or orSubscribeTime: how long did this kernel, copy, fill or host function take? 1
-   * with the virtual nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides, or it
-   * takes no time. On the engine's thread, after the task has run. Operands are not told again. */
+  /* Returns 1 and writes how long a kernel, copy, fill or host function took, or returns 0. The first duration counts;
+   * without one the seed decides, or the task takes no time. Called only with OPENREG_SCHEDULE_SEED or a time source,
+   * on the engine's thread after the task, without operands. */
   int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
-  /* Only with orSubscribeTime: which engine of the chip runs it? 0 to 63, or -1: none is needed. Null: all are run by
-   * engine 0. On any thread, any number of times, before it runs; the answer must not change. */
+  /* Time source only. Returns the chip's engine for a task, 0 to 63, or -1 if it needs none; null stands for engine 0.
+   * Called on any thread, any number of times; the result must not change. */
   int (*engine)(void* user, const orTaskInfo* task);
-  /* Only with orSubscribeTime: how many nanoseconds has the host taken to enqueue this entry? On the thread that did,
-   * after `submit`. Null: none. */
+  /* Time source only. Called after `submit`, on its thread. Returns the nanoseconds that the enqueue took; null: 0. */
   uint64_t (*host)(void* user, const orTaskInfo* task);
 } orSubscriber;
 
-/* Begins to tell an observer. `user` is handed to the callbacks. The table is copied; one with another size or version,
- * with unknown flags or without any callback is refused with orErrorInvalidValue. */
+/* Begins a subscription, whose callbacks receive `user`. Copies the table. Returns orErrorInvalidValue for an unknown
+ * size, version or flag, and for a table without callbacks. A time source blocks until all queues are empty. It is
+ * rejected with orErrorNotSupported under OPENREG_SCHEDULE_SEED, and with orErrorIllegalState beside another. */
 OPENREG_API orError_t orSubscribe(const orSubscriber* table, void* user, orSubscription_t* subscription);
-/* Ends it: no callback but `complete` is called from now on, and none after this returns. Waits until all work that the
- * subscription has seen is done: streams that wait for a semaphore need their signal. The handle is refused from the
- * beginning on. */
+/* Ends a subscription. First runs all deferred tasks if it is a time source. Then invalidates the handle and blocks
+ * until all tasks that the subscription has seen are complete, which may require that a semaphore is signaled.
+ * Meanwhile only `complete` is called, and afterwards nothing. */
 OPENREG_API orError_t orUnsubscribe(orSubscription_t subscription);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ namespace {
 // The number of tasks that a launch runs if too many are deferred.
 constexpr size_t kBacklogBatch = 128;
 
-// In nanoseconds. The longest time for which the rules of the repeatable order may block a program. Some programs would
+// In nanoseconds. The longest time for which the rules of the seeded order may block a program. Some programs would
 // block forever: a thread must continue before the signal can come for which the rules make it wait.
 constexpr uint64_t kStallTimeout = 1'000'000'000;
 

@@ -60,7 +60,7 @@ inline void an_observer_sees_each_task_complete_once() {
   CHECK_OK(orFree(address));
 }
 
-// The program launches on as if nothing was; another observer hears everything.
+// The program launches on as if nothing was; another observer gets every callback.
 template <class Thrown>
 void throws_in_each_callback(const Thrown& thrown, const char* words) {
   static const Thrown* what = nullptr;

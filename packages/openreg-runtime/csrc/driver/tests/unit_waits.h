@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Semaphores, the requests that signals may meet, and what observers are told.
+// Semaphores, the requests that signals may meet, and the callbacks of observers.
 #pragma once
 
 #include <string>

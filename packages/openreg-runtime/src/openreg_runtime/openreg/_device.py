@@ -193,7 +193,7 @@ def is_bf16_supported() -> bool:
 
 
 class _AbsentDtypes(list[torch.dtype]):
-    """The empty list; who looks for a dtype in it is told which package brings it."""
+    """An empty list; its error for a missing dtype names the package that provides it."""
 
     def __contains__(self, dtype: object) -> bool:
         raise NotImplementedError(_providers.missing("autocast on openreg devices", _providers.of_feature("autocast")))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The mistakes of which the caller hears only when it waits, written as a page.
 
-usage: python packages/openreg-ops/tools/late_errors.py    writes packages/openreg-ops/docs/late_errors.md
+usage: python packages/openreg-ops/tools/async_errors.py    writes packages/openreg-ops/docs/async_errors.md
 
 The calls stand in tests/failure_cases.py; what they do is measured here, on the CPU and on the device.
 """
@@ -16,15 +16,15 @@ from typing import Any
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "late_errors.md"
-HEAD = """# Errors that come late
+PAGE = ROOT / "docs" / "async_errors.md"
+HEAD = """# Asynchronous errors
 
 A launch returns before its kernel runs. Where the kernel then finds something wrong with the data, the device stops,
 as a GPU does: later work is skipped, and whoever waits gets `torch.AcceleratorError` with the kernel's name, until
 `torch.openreg.reset_device()`. `OPENREG_LAUNCH_BLOCKING=1` raises at the call.
 
-These mistakes, and no others, are told so late; the CPU raises at the call, and so does the device wherever CUDA would.
-Each row was run on both. Made by `tools/late_errors.py` from `tests/failure_cases.py`, which a test compares.
+These mistakes, and no others, are reported so; the CPU raises at the call, and so does the device wherever CUDA would.
+Each row was run on both. Made by `tools/async_errors.py` from `tests/failure_cases.py`, which a test compares.
 
 | call | on the CPU | the kernel that stops the device | on CUDA |
 |---|---|---|---|
