@@ -5,6 +5,7 @@ An operator's rule calls the operator again, which gets to its autograd kernel. 
 it gets, so that operators need neither kernels nor sensible arguments, and two devices can be compared.
 """
 
+import functools
 import itertools
 
 import pytest
@@ -67,6 +68,12 @@ def autograd_kernels_that_note():
         yield
 
 
+@functools.cache
+def tensor(dtype, device):
+    """One for all calls, as none gets to a kernel that would write to it; making one takes longer than a call."""
+    return torch.empty(1, dtype=dtype, device=device)
+
+
 PLAIN = {"bool": True, "str": "any", "int": 1, "float": 0.5, "number": 0.5}
 
 
@@ -85,7 +92,7 @@ def argument(item, tensors, named):
 def reached(operator, device, autocast_type, types, named=None):
     """What autograd gets when the operator is called under autocast with tensors of these types."""
     target = overload(operator)
-    tensors = (torch.empty(1, dtype=dtype, device=device) for dtype in itertools.cycle(types))
+    tensors = (tensor(dtype, device) for dtype in itertools.cycle(types))
     schema = target._schema.arguments
     args = [argument(item, tensors, named) for item in schema if not item.kwarg_only]
     kwargs = {item.name: argument(item, tensors, named) for item in schema if item.kwarg_only}

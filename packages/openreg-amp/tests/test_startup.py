@@ -4,39 +4,41 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import openreg_amp
+from openreg_testing.fresh import FreshPython
 
 pytestmark = pytest.mark.every_subset
 
 
-def python(code, **env):
-    """Runs code in a fresh process without autoload; returns its output."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **env},
-    )
+@pytest.fixture(scope="module")
+def python():
+    """Runs code in a fresh process without autoload, which has imported torch unless it is to be `fresh`."""
+    processes = FreshPython()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+
+    def run(code, *, fresh=False):
+        return processes.run("-c", code, env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, fresh=fresh)
+
+    yield run
+    processes.close()
 
 
+# openreg-runtime's tests have the runtime before torch.
 @pytest.mark.parametrize("first", ["openreg_amp", "torch", "openreg_runtime"])
-def test_the_order_of_imports_does_not_matter(first):
+def test_the_order_of_imports_does_not_matter(python, first):
     result = python(
         f"import {first}, openreg_amp, openreg_runtime, torch\n"
-        "with torch.autocast('openreg'): print(torch.is_autocast_enabled('openreg'))"
+        "with torch.autocast('openreg'): print(torch.is_autocast_enabled('openreg'))",
+        fresh=first == "openreg_amp",
     )
     assert result.stdout == "True\n", result.stderr
 
 
-def test_importing_does_not_initialise_the_device():
+def test_importing_does_not_initialise_the_device(python):
     result = python("import torch, openreg_amp; print(torch.openreg.is_initialized())")
     assert result.stdout == "False\n", result.stderr
 
@@ -57,7 +59,7 @@ with torch.autocast("openreg"):
 """
 
 
-def test_without_operators_everything_works_but_tensors_and_they_name_the_package():
+def test_without_operators_everything_works_but_tensors_and_they_name_the_package(python):
     result = python(WITHOUT_OPERATORS)
     first, *errors, last = result.stdout.splitlines()
     assert (first, last) == ("4.0 [torch.float16, torch.bfloat16]", "torch.float32"), result.stderr
@@ -67,7 +69,7 @@ def test_without_operators_everything_works_but_tensors_and_they_name_the_packag
         assert error.endswith("Install it with: pip install openreg-ops")
 
 
-def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(tmp_path):
+def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(python, tmp_path):
     number = int(python("from openreg_runtime import _C; print(_C._abi_version)").stdout)
     copy = tmp_path / "openreg_amp"
     shutil.copytree(Path(openreg_amp.__file__).parent, copy)

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import openreg_autoload
+
 # A stand-in for the package that is not installed here: it imports torch as the first step of its start-up, like the
 # real one, and shows when it is asked to load the plug-ins.
 RUNTIME = """
@@ -41,3 +43,12 @@ class Site:
 @pytest.fixture
 def site(tmp_path):
     return Site(tmp_path)
+
+
+@pytest.fixture
+def autoload(site, monkeypatch):
+    """The function of the package, for this process; it finds the runtime of the site."""
+    monkeypatch.syspath_prepend(site.folder)
+    monkeypatch.delitem(sys.modules, "openreg_runtime", raising=False)
+    yield openreg_autoload.autoload
+    sys.modules.pop("openreg_runtime", None)

@@ -212,9 +212,19 @@ def exp(tensor):
 """
 
 
-@pytest.mark.parametrize("parts", [MODULE + HOOKS, MODULE, ""], ids=["hooks", "module", "name"])
+CAST, REFUSED = ("mm", "lower precision: "), ("exp", "refused: ValueError: too hot to toast, ")
+
+
 @pytest.mark.parametrize(
-    ("operator", "rule"), [("mm", "lower precision: "), ("exp", "refused: ValueError: too hot to toast, ")]
+    ("parts", "operator", "rule"),
+    [
+        pytest.param(MODULE + HOOKS, *CAST, id="hooks-cast"),
+        pytest.param(MODULE, *CAST, id="module-cast"),
+        pytest.param("", *CAST, id="name-cast"),
+        pytest.param(MODULE + HOOKS, *REFUSED, id="hooks-refused"),
+        pytest.param(MODULE, *REFUSED, id="module-refused", marks=pytest.mark.endurance),
+        pytest.param("", *REFUSED, id="name-refused", marks=pytest.mark.endurance),
+    ],
 )
 def test_a_rule_for_autocast_of_another_backend(tmp_path_factory, parts, operator, rule):
     diagnosis = examine(tmp_path_factory, RENAME + parts + OPERATORS + RULES, "--op", operator)
@@ -238,7 +248,7 @@ def test_a_backend_that_loads_with_torch_is_found(tmp_path_factory):
     (installation.folder / "toaster.py").write_text(code, "utf-8")
     (installation.folder / "toaster_parts.py").write_text(RENAME + MODULE, "utf-8")
     installation.announce("a-toaster", "torch.backends", "toaster = toaster:load")
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)  # each child as users have it
     assert diagnosis.document["device"] == "toaster"
     assert diagnosis.texts("ok")["autoload.device"].startswith("import torch brings up toaster")
     assert "startup.toaster" not in diagnosis.output
@@ -263,17 +273,17 @@ def test_where_no_backend_is_installed_it_is_said_and_the_rest_is_examined(tmp_p
     assert {"environment.python", "environment.torch", "pytorch"} <= set(diagnosis.texts("ok"))
 
 
-def test_an_unnamed_backend_that_is_not_there_is_wrong_use(tmp_path):
-    diagnosis = Installation(tmp_path / "site").doctor("--device", "privateuseone")
-    assert diagnosis.code == 2
-    assert (
-        "there is no device 'privateuseone': after `import torch`, no PrivateUse1 backend is loaded" in diagnosis.errors
-    )
+@pytest.mark.parametrize("device", ["privateuseone", "toaster"])
+def test_a_backend_that_is_not_there_is_wrong_use(tmp_path, device):
+    diagnosis = Installation(tmp_path / "site").doctor("--device", device)
+    assert (diagnosis.code, diagnosis.output) == (2, "")
+    assert f"there is no device '{device}': after `import torch`, no PrivateUse1 backend is loaded" in diagnosis.errors
+    assert "Traceback" not in diagnosis.errors
 
 
 def test_where_torch_is_missing_it_is_said(tmp_path):
     installation = Installation(tmp_path / "site")
     (installation.folder / "torch").unlink()
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)
     diagnosis.finds("environment.torch", "No module named 'torch'", "pip install --force-reinstall 'torch'")
     assert set(diagnosis.problems) == {"environment.torch"}

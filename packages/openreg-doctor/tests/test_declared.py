@@ -114,6 +114,14 @@ def test_what_a_package_cannot_stand_beside_is_a_problem(kettle):
     kettle.doctor().finds(check, "one plug", "power", "pip uninstall toaster")
 
 
+def test_another_backend_that_loads_with_torch_and_takes_the_name_is_a_problem(kettle):
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
+    (kettle.folder / "somebody.py").write_text(code, "utf-8")
+    kettle.announce("some-backend", "torch.backends", "some = somebody:load")
+    said = "the backend 'somebody' names PrivateUse1 before kettle does (some = somebody:load, of some-backend); "
+    kettle.doctor().finds("autoload.shadowed", said + "the name is taken", "pip uninstall some-backend")
+
+
 def test_a_plugin_that_declares_nothing_is_imported_and_its_requirements_are_checked(kettle):
     kettle.announce("kettle-whistle", "kettle.plugins", "whistle = whistle", requires="steam>=2")
     (kettle.folder / "whistle.py").write_text("raise RuntimeError('luck')\n", "utf-8")
@@ -209,7 +217,7 @@ def test_two_devices_that_packages_declare_are_told_apart(kettle):
 def test_a_doctor_without_its_table(tmp_path):
     installation = Installation(tmp_path / "site")
     (installation.folder / "openreg_doctor" / "hooks.toml").unlink()
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)
     assert diagnosis.code == 1
     assert "the installed openreg-doctor is incomplete:" in diagnosis.errors
     assert "hooks.toml" in diagnosis.errors
@@ -220,7 +228,7 @@ def test_a_doctor_without_what_it_requires(tmp_path):
     installation = Installation(tmp_path / "site")
     path = installation.folder / "packaging"
     path.unlink() if path.is_symlink() else shutil.rmtree(path)
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)
     assert diagnosis.code == 1
     assert "No module named 'packaging'" in diagnosis.errors
     assert "Traceback" not in diagnosis.errors

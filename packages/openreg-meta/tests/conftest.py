@@ -2,30 +2,48 @@
 """Fresh processes, for what happens only once in a process."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
+from openreg_testing.fresh import FreshPython
 
-@pytest.fixture
-def python(tmp_path):
-    """Runs code in a fresh process; environment variables are keyword arguments."""
 
-    def run(code, **variables):
+@pytest.fixture(scope="session")
+def fresh_python():
+    processes = FreshPython()
+    yield processes
+    processes.close()
+
+
+@pytest.fixture(scope="session")
+def fresh_python_with_dynamo():
+    processes = FreshPython("torch._dynamo")
+    yield processes
+    processes.close()
+
+
+def runner(processes, folder):
+    def run(code, *, finalize=False, fresh=False, **variables):
         env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
         env.update(variables)
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-            env=env,
-            cwd=tmp_path,
-        )
+        return processes.run("-c", code, env=env, folder=folder, finalize=finalize, fresh=fresh)
 
     return run
+
+
+@pytest.fixture
+def python(fresh_python, tmp_path):
+    """Runs code in a fresh process that has imported torch; environment variables are keyword arguments.
+
+    With `fresh` the process has imported nothing: for the order of imports.
+    """
+    return runner(fresh_python, tmp_path)
+
+
+@pytest.fixture
+def python_with_dynamo(fresh_python_with_dynamo, tmp_path):
+    """The same with the compiler imported as well, which optimizers and torch.profiler would import."""
+    return runner(fresh_python_with_dynamo, tmp_path)
 
 
 @pytest.fixture

@@ -163,8 +163,8 @@ assert type(torch._dynamo.__spec__) is type(sys.__spec__)
     assert result.returncode == 0, result.stderr
 
 
-def test_the_compiler_may_be_imported_first(python):
-    result = python(
+def test_the_compiler_may_be_imported_first(python_with_dynamo):
+    result = python_with_dynamo(
         """
 import torch, torch._dynamo, torch._functorch._aot_autograd.utils as utils, torch_openreg
 from torch._dynamo.device_interface import get_interface_for_device
@@ -249,18 +249,20 @@ REGISTER = "registry.register_backend_for_device('openreg', 'scheduling', 'wrapp
 
 
 @pytest.mark.parametrize("installed", [pytest.param(False, marks=pytest.mark.endurance), True])
-def test_a_package_that_generates_code_is_left_alone(python, bring, installed):
+def test_a_package_that_generates_code_is_left_alone(python_with_dynamo, bring, installed):
     if installed:
         bring("compile")
-    result = python(COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after=REGISTER))
+    code = COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after=REGISTER)
+    result = python_with_dynamo(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert result.stdout == "scheduling None\n", result.stderr
-    result = python(COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after=""))
+    code = COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after="")
+    result = python_with_dynamo(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     refused = not result.stdout.startswith("None None")
     assert refused is not installed, (result.stdout, result.stderr)
 
 
-def test_inductor_may_be_imported_first(python):
-    result = python(
+def test_inductor_may_be_imported_first(python_with_dynamo):
+    result = python_with_dynamo(
         """
 import torch, torch._inductor.codegen.common as registry, torch_openreg
 assert registry.get_custom_backend_pass_for_device("openreg").uuid() == "openreg without a code generator"

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from openreg_testing.fresh_children import FreshFamily
+
 # Packages that are extras of openreg-meta: where one is absent, the doctor notes what is lost without it.
 EXTRAS = {
     f"packages.{Requirement(line).name}" for line in metadata.requires("openreg-meta") or () if "extra ==" in line
@@ -22,20 +24,27 @@ EXTRAS = {
 FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
 
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
+
+
+@pytest.fixture(scope="module")
+def family():
+    """Forks the doctor and its children from an interpreter that has imported torch, and what probes import of it."""
+    python = FreshFamily("packaging.requirements", "rich.console", "torch._dynamo", options=("-B",))
+    yield python
+    python.close()
+
+
 @pytest.fixture
-def doctor(tmp_path):
+def doctor(tmp_path, family):
     """Runs the doctor with these arguments; environment variables are keyword arguments."""
 
-    def run(*arguments, module="torch_openreg", **variables):
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
-        outcome = subprocess.run(
-            [sys.executable, "-B", "-m", module, "doctor", "--json", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-            env={**env, **variables},
-            cwd=tmp_path,
+    def run(*arguments, module="torch_openreg", fresh=False, **variables):
+        outcome = family.run(
+            *("-m", module, "doctor", "--json", *arguments),
+            env={**ENVIRONMENT, **variables},
+            folder=tmp_path,
+            fresh=fresh,
         )
         assert "Traceback" not in outcome.stderr
         told = json.loads(outcome.stdout)
@@ -112,7 +121,7 @@ def test_a_missing_runtime_is_named_with_its_command(overlay):
 
 
 def test_what_the_compiler_knows_is_examined_on_request(doctor):
-    code, told = doctor("--compiler")
+    code, told = doctor("--compiler", fresh=True)  # the whole in new processes, as users have it
     assert (code, problems(told)) == (0, {})
     ok = {item["check"] for item in told["findings"] if item["status"] == "ok"}
     assert "device_interface.register_interface_for_device" in ok
@@ -231,6 +240,7 @@ OPERATORS = {
     "aten::cummax": ("composite", "CompositeExplicitAutograd", "no rule"),
     "torch.ops.openreg.custom_abs": ("composite", "CompositeImplicitAutograd", "no rule"),
 }
+CALLED = {"aten::cummax": "aten::_cummax_helper"}  # what a composite operator calls is seen
 
 
 @pytest.mark.parametrize(
@@ -246,6 +256,7 @@ def test_how_an_operator_is_served(doctor, name):
     assert place in facts["openreg"]
     assert facts["autocast"].startswith(rule)
     assert facts["meta"]
+    assert CALLED.get(name, "") in facts["a call"]
 
 
 @pytest.mark.parametrize(
@@ -265,12 +276,6 @@ def test_a_composite_operator_may_call_another_overload_of_its_own(doctor):
     assert facts["a call"].endswith("it called no operator of another name")
 
 
-def test_what_a_composite_operator_calls_is_seen(doctor):
-    _, told = doctor("--op", "aten::cummax")
-    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
-    assert "aten::_cummax_helper" in facts["a call"]
-
-
 # Of each of PyTorch's lists of rules for autocast (ATen/autocast_mode.h), some operators.
 RULES = {
     "lower precision: ": "mm bmm baddbmm mv matmul linear conv1d conv3d convolution prelu lstm_cell linalg_multi_dot",
@@ -281,6 +286,8 @@ RULES = {
 }
 
 ALL_RULES = """
+import warnings
+warnings.simplefilter("error")
 import json, torch, torch_openreg
 from openreg_doctor import explanation
 from openreg_doctor.probes import autocast
@@ -297,10 +304,8 @@ print(json.dumps(rules))
 """
 
 
-def test_every_rule_of_autocast_is_explained_and_watching_leaves_no_trace():
-    outcome = subprocess.run(
-        [sys.executable, "-W", "error", "-c", ALL_RULES], capture_output=True, text=True, timeout=240, check=False
-    )
+def test_every_rule_of_autocast_is_explained_and_watching_leaves_no_trace(family):
+    outcome = family.run("-c", ALL_RULES, env=ENVIRONMENT)
     assert outcome.returncode == 0, outcome.stderr
     rules = json.loads(outcome.stdout)
     assert len(rules) > 100

@@ -11,7 +11,7 @@ from _platform import HAS_FORK
 EXITS = Path(__file__).parent / "endurance" / "exits.py"
 
 BACKWARD_LAST = """
-import torch
+import torch, torch_openreg
 
 weight = torch.ones(64, 64, device="openreg", requires_grad=True)
 (weight @ weight).sum().backward()
@@ -38,11 +38,13 @@ def test_processes_end_well_whatever_is_queued():
 def test_a_process_may_end_right_after_a_backward_pass(python):
     # Without the wait at exit (openreg_runtime._startup) between one in two and one in a hundred aborts, as the machine
     # is busy; endurance/exits.py measures it.
-    results = [python(BACKWARD_LAST) for _ in range(6)]
+    results = [python(BACKWARD_LAST, fresh=True) for _ in range(6)]
     assert [result.returncode for result in results] == [0] * 6, [result.stderr for result in results]
 
 
 def test_a_process_that_ran_a_backward_pass_waits_at_exit(python):
-    result = python(f"{MEASURE_EXIT}\n{BACKWARD_LAST}\nend = time.monotonic()")
+    result = python(
+        f"{MEASURE_EXIT}\n{BACKWARD_LAST}\nend = time.monotonic()", finalize=True, TORCH_DEVICE_BACKEND_AUTOLOAD="0"
+    )
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) >= 0.05

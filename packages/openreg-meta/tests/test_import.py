@@ -9,6 +9,9 @@ OFF = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 ORDERS = list(itertools.permutations(["openreg_amp", "openreg_ops", "torch"]))
 FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
 
+# The others, too, bring the runtime in first. openreg-amp's tests have it before torch by itself.
+IN_THE_LANE = [order for order in ORDERS if order[0] == "torch"] + [("openreg_ops", "openreg_amp", "torch")]
+
 # Word for word what the project promises to users.
 USAGE = """
 import torch
@@ -30,7 +33,7 @@ with torch.autocast("openreg"):
 
 
 def test_the_promised_script_works_as_it_stands(python):
-    result = python(USAGE)
+    result = python(USAGE, fresh=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "tensor([[3., 4.],",
@@ -51,31 +54,43 @@ def test_import_torch_does_not_initialise_the_device(python):
     assert result.stdout == "False\n", result.stderr
 
 
-def test_without_autoload_torch_has_no_device(python):
-    result = python("import torch; print(hasattr(torch, 'openreg'))", **OFF)
-    assert result.stdout == "False\n", result.stderr
-
-
 @pytest.mark.parametrize("variables", [{}, OFF], ids=["autoload", "no autoload"])
 def test_torch_openreg_brings_everything(python, variables):
-    result = python("import torch_openreg, torch" + WHOLE_BACKEND, **variables)
+    result = python("import torch_openreg, torch" + WHOLE_BACKEND, fresh=True, **variables)
     assert result.stdout == "torch.float16 True\n", result.stderr
 
 
-@pytest.mark.parametrize("first", ["openreg_runtime", "openreg_ops", "openreg_amp"])
-def test_any_package_may_be_imported_before_torch(python, first):
-    result = python(f"import {first}\nimport torch" + WHOLE_BACKEND)
-    assert result.stdout == "torch.float16 True\n", result.stderr
-    assert result.stderr == ""
+PLUGIN = """
+import openreg_runtime
+openreg_runtime.require_matching_build(__name__)
+openreg_runtime.extend("vendor_name", "extended")
+"""
+# openreg-runtime's tests have a plug-in before torch, with ones of their own.
+FIRST = ["torch", "openreg_runtime", "openreg_ops", "openreg_amp", pytest.param("vendor_plugin", marks=FURTHER)]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_any_package_may_be_imported_first_and_a_plugin_of_somebody_else_is_loaded_too(python, tmp_path, first):
+    (tmp_path / "vendor_plugin.py").write_text(PLUGIN, "utf-8")
+    info = tmp_path / "vendor_plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-plugin\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[openreg.plugins]\nvendor = vendor_plugin\n", "utf-8")
+    result = python(
+        f"import {first}\nimport torch{WHOLE_BACKEND}print(torch.openreg.vendor_name)",
+        PYTHONPATH=str(tmp_path),
+        fresh=first != "torch",
+    )
+    assert (result.stdout, result.stderr) == ("torch.float16 True\nextended\n", "")
 
 
 @pytest.mark.parametrize(
     "order",
-    [pytest.param(order, marks=() if order[-1] == "torch" else FURTHER) for order in ORDERS],
+    [pytest.param(order, marks=() if order in IN_THE_LANE else FURTHER) for order in ORDERS],
     ids=" ".join,
 )
 def test_without_autoload_any_order_of_imports_works(python, order):
-    result = python(f"import {', '.join(order)}" + WHOLE_BACKEND, **OFF)
+    result = python(f"import {', '.join(order)}" + WHOLE_BACKEND, fresh=order[0] != "torch", **OFF)
     assert result.stdout == "torch.float16 True\n", result.stderr
 
 

@@ -184,7 +184,7 @@ torch.openreg.synchronize()
     assert (outcome.returncode, outcome.stderr) == (0, "")
 
 
-def test_a_graph_trains_the_same_with_poison(python):
+def test_a_graph_trains_the_same_with_poison(python_with_dynamo):
     script = (
         POISONED
         + """
@@ -209,7 +209,7 @@ for _ in range(5):
 print(repr(loss.item()))
 """
     )
-    plain, poisoned = python(script), python(script, OPENREG_POISON="1")
+    plain, poisoned = python_with_dynamo(script), python_with_dynamo(script, OPENREG_POISON="1")
     assert (plain.returncode, plain.stderr) == (0, "")
     assert (poisoned.returncode, poisoned.stderr) == (0, "")
     assert plain.stdout == poisoned.stdout

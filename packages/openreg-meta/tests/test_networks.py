@@ -19,6 +19,15 @@ OPTIMIZERS = {
 }
 FORMS = {"plain": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 PAIRS = [(name, form) for name in OPTIMIZERS for form in FORMS if (name, form) != ("RMSprop", "fused")]
+FURTHER = pytest.mark.endurance  # a network and an optimizer that the lane has with others
+
+
+def networks_and_pairs():
+    """The lane has every optimizer with the first network, and each further network with every fourth of them."""
+    for place, name in enumerate(NETWORKS):
+        for number, pair in enumerate(PAIRS):
+            in_lane = place == 0 or number % (len(NETWORKS) - 1) == place - 1
+            yield pytest.param(name, *pair, marks=() if in_lane else FURTHER)
 
 
 def train(name, device, optimizer="SGD", form="plain", autocast=None, steps=STEPS):
@@ -51,8 +60,7 @@ def losses_of_the_cpu(name, optimizer, autocast=None):
 
 
 @pytest.mark.no_fallback
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize(("optimizer", "form"), PAIRS)
+@pytest.mark.parametrize(("name", "optimizer", "form"), [*networks_and_pairs()])
 def test_losses_equal_the_cpus(name, optimizer, form):
     losses, _ = train(name, "openreg", optimizer, form)
     torch.testing.assert_close(losses, losses_of_the_cpu(name, optimizer), rtol=2e-3, atol=2e-4)
@@ -61,8 +69,16 @@ def test_losses_equal_the_cpus(name, optimizer, form):
 
 @pytest.mark.no_fallback
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("form", ["foreach", "fused"])
+@pytest.mark.parametrize(
+    ("dtype", "form"),
+    [
+        (torch.bfloat16, "foreach"),
+        pytest.param(torch.bfloat16, "fused", marks=FURTHER),  # without a scaler as without autocast
+        (torch.float16, "fused"),
+        pytest.param(torch.float16, "foreach", marks=FURTHER),  # test_grad_scaler.py
+    ],
+    ids=str,
+)
 def test_losses_equal_the_cpus_under_autocast(name, dtype, form):
     losses, model = train(name, "openreg", "AdamW", form, autocast=dtype)
     torch.testing.assert_close(losses, losses_of_the_cpu(name, "AdamW", dtype), rtol=0.05, atol=0.02)
@@ -83,7 +99,6 @@ def test_evaluation_equals_the_cpus(name):
 # Each child is the first to use the device, so that its settings are its own.
 IN_CHILDREN = """
 import hashlib, os, torch
-import torch._dynamo  # which an optimizer would import in every child
 from networks import make
 from torch.nn import functional
 
@@ -95,6 +110,7 @@ def run_with(settings, function):
     for setting in settings:
         child = os.fork()
         if child == 0:
+            torch.set_num_threads(torch.get_num_threads())  # makes PyTorch's pool before autograd's threads do at once
             os.environ.update(setting)
             print(*function(), flush=True)
             os._exit(0)
@@ -160,30 +176,35 @@ run_with([one, two, {**one, "OPENREG_SCHEDULE_SEED": "5"}], draw)
 """
 
 
-def words_of(python, request, monkeypatch, code):
-    monkeypatch.setenv("PYTHONPATH", str(request.path.parent))
-    result = python(IN_CHILDREN + code)
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout.split()
+@pytest.fixture
+def words_of(python_with_dynamo, request):
+    """What a program for children prints."""
+
+    def run(code):
+        result = python_with_dynamo(IN_CHILDREN + code, PYTHONPATH=str(request.path.parent))
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.split()
+
+    return run
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="gives each schedule a process by fork()")
-def test_a_step_is_the_same_in_every_schedule_and_on_other_streams(python, request, monkeypatch):
-    digests = words_of(python, request, monkeypatch, STEP)
+def test_a_step_is_the_same_in_every_schedule_and_on_other_streams(words_of):
+    digests = words_of(STEP)
     assert len(digests) == 12
     assert len(set(digests)) == 1
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="gives each number of threads a process by fork()")
-def test_random_numbers_are_the_same_for_any_number_of_threads(python, request, monkeypatch):
-    digests = words_of(python, request, monkeypatch, RANDOM)
+def test_random_numbers_are_the_same_for_any_number_of_threads(words_of):
+    digests = words_of(RANDOM)
     assert len(digests) == 3
     assert len(set(digests)) == 1
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="gives each number of threads a process by fork()")
-def test_losses_are_within_tolerance_for_any_number_of_threads(python, request, monkeypatch):
-    losses = [float(word) for word in words_of(python, request, monkeypatch, THREADS)]
+def test_losses_are_within_tolerance_for_any_number_of_threads(words_of):
+    losses = [float(word) for word in words_of(THREADS)]
     one, two, three = losses[:3], losses[3:6], losses[6:]
     assert two == pytest.approx(one, rel=1e-4)
     assert three == pytest.approx(one, rel=1e-4)

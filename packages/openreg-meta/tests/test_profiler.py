@@ -98,8 +98,8 @@ def test_a_capture_and_a_failed_device_have_no_times(capfd):
 
 
 @without_the_package
-def test_a_profile_of_the_device_says_once_what_is_missing(python):
-    result = python(
+def test_a_profile_of_the_device_says_once_what_is_missing(python_with_dynamo):
+    result = python_with_dynamo(
         PROFILE
         + f"""
 x = torch.ones(2, device="openreg")
@@ -142,16 +142,10 @@ with profile(activities={BOTH}, schedule=schedule(wait=1, warmup=1, active=1)) a
 }
 
 
-def two_of(uses):
-    """The first two in the lane, and the others with `nox -s endurance`: each is a process of its own."""
-    marks = [(), (), *[pytest.mark.endurance] * (len(uses) - 2)]
-    return [pytest.param(use, id=name, marks=mark) for (name, use), mark in zip(uses.items(), marks, strict=True)]
-
-
 @without_the_package
-@pytest.mark.parametrize("use", two_of(WAYS))
-def test_every_way_to_ask_for_the_device_is_answered(python, use):
-    result = python(PROFILE + use)
+@pytest.mark.parametrize("use", WAYS.values(), ids=WAYS)
+def test_every_way_to_ask_for_the_device_is_answered(python_with_dynamo, use):
+    result = python_with_dynamo(PROFILE + use)
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("UserWarning: torch.profiler does not record what openreg devices do") == 1, (
         result.stderr
@@ -168,15 +162,15 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("use", two_of(OTHERS))
-def test_nobody_else_is_warned(python, use):
-    result = python("import warnings; warnings.simplefilter('error')" + PROFILE + use)
+@pytest.mark.parametrize("use", OTHERS.values(), ids=OTHERS)
+def test_nobody_else_is_warned(python_with_dynamo, use):
+    result = python_with_dynamo("import warnings; warnings.simplefilter('error')" + PROFILE + use)
     assert (result.returncode, said(result.stderr)) == (0, "")
 
 
 @without_the_package
-def test_where_warnings_are_errors_it_is_shown_and_the_profiler_stays_usable(python):
-    result = python(
+def test_where_warnings_are_errors_it_is_shown_and_the_profiler_stays_usable(python_with_dynamo):
+    result = python_with_dynamo(
         PROFILE
         + f"""
 x = torch.ones(2, device="openreg")
@@ -194,8 +188,8 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
 
 
 @without_the_package
-def test_an_installed_profiler_is_left_alone(python, bring):
+def test_an_installed_profiler_is_left_alone(python_with_dynamo, bring):
     bring("profiler")
     use = f"x = torch.ones(2, device='openreg')\nwith profile(activities={BOTH}): x + 1"
-    result = python(PROFILE + use, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    result = python_with_dynamo(PROFILE + use, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert (result.returncode, said(result.stderr)) == (0, "")

@@ -67,8 +67,8 @@ def test_without_saved_states_a_checkpoint_drops_other_elements():
     assert not torch.equal((y == 0).cpu(), (x.grad == 0).cpu())
 
 
-def test_pytorch_notices_when_a_checkpoint_is_the_first_use_of_the_device(python):
-    result = python("""
+def test_pytorch_notices_when_a_checkpoint_is_the_first_use_of_the_device(python_with_dynamo):
+    result = python_with_dynamo("""
 import torch
 from torch.utils.checkpoint import checkpoint
 x = torch.ones(1000, requires_grad=True)

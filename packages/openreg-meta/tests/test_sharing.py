@@ -327,31 +327,30 @@ def make(state, device):
     return state["own"]
 
 
-def test_processes_that_end(worker):
-    """A receiver that ends gives everything back; what an ended sender has sent stays."""
-    other = Worker()
-    tensor = torch.zeros(MIB, dtype=torch.uint8, device=DEVICE)
-    other(keep, "x", tensor)
-    received = other(make, "openreg:0")
-    before = allocated()
-    del tensor
-    assert allocated() == before
-    assert other.end() == 0
-    assert allocated()[1] == before[1] - MIB
-    assert received.tolist() == [8, 8, 8]
-
-
-def test_a_device_that_the_receiver_does_not_have(monkeypatch):
+def test_a_process_with_fewer_devices_that_ends(worker, monkeypatch):
+    """A receiver refuses what it has no device for, and gives everything back at its end; what it has sent stays."""
     monkeypatch.setenv("OPENREG_DEVICE_COUNT", "1")
     other = Worker()
     assert other(read, torch.ones(2, device="openreg:0")) == [1, 1]
     lost = torch.ones(2, device="openreg:1")
     with pytest.raises(RuntimeError, match=r"openreg:1 .*\b1 devices"):
         other(read, lost)
-    assert other.end() == 0
     from openreg_runtime.openreg import _sharing
 
+    other(forget)
+    allocated()
     _sharing._sent.clear()  # what was refused never comes back
+    del lost
+
+    tensor = torch.zeros(MIB, dtype=torch.uint8, device="openreg:0")
+    other(keep, "x", tensor)
+    received = other(make, "openreg:0")
+    before = allocated()
+    del tensor
+    assert allocated() == before
+    assert other.end() == 0
+    assert allocated()[0] == before[0] - MIB
+    assert received.tolist() == [8, 8, 8]
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")

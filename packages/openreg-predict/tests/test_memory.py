@@ -132,8 +132,16 @@ def compare(make, tolerance):
     assert program.without_rule() == []
 
 
-@pytest.mark.parametrize("optimiser", [None, *OPTIMISERS], ids=lambda name: name or "inference")
-@pytest.mark.parametrize("name", MODELS)
+def models_and_optimisers():
+    """The lane has each model without training and with one optimiser, in turn; all with all is for further runs."""
+    for place, name in enumerate(MODELS):
+        yield pytest.param(name, None, id=f"{name}-inference")
+        for number, optimiser in enumerate(OPTIMISERS):
+            marks = () if number == place % len(OPTIMISERS) else pytest.mark.endurance
+            yield pytest.param(name, optimiser, id=f"{name}-{optimiser}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "optimiser"), [*models_and_optimisers()])
 def test_the_peak_of_the_benchmarks_models_is_the_devices(name, optimiser):
     compare(lambda device: benchmark(name, optimiser, device), 0.01)
 

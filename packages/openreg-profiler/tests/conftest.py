@@ -2,30 +2,29 @@
 """Brings up the device with its profiler: a lane has no autoload."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 import openreg_ops  # noqa: F401
 import openreg_profiler  # noqa: F401
+from openreg_testing.fresh import FreshPython
+
+
+@pytest.fixture(scope="session")
+def fresh_python():
+    processes = FreshPython("torch._dynamo")  # which a profile would import
+    yield processes
+    processes.close()
 
 
 @pytest.fixture
-def python(tmp_path):
+def python(fresh_python, tmp_path):
     """Runs code in a fresh process, with the device and its profiler; environment variables are keyword arguments."""
 
     def run(code, *arguments, **variables):
         env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
         env.update(variables)
-        return subprocess.run(
-            [sys.executable, *(arguments or ("-c", "import torch, openreg_ops, openreg_profiler\n" + code))],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-            env=env,
-            cwd=tmp_path,
-        )
+        program = arguments or ("-c", "import torch, openreg_ops, openreg_profiler\n" + code)
+        return fresh_python.run(*program, env=env, folder=tmp_path)
 
     return run

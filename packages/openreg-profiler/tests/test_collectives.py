@@ -21,7 +21,7 @@ pytestmark = [
 
 # Two ranks do the same, of which the first keeps its traces: one with the host's operators, one without.
 PROGRAM = """
-import sys
+import os, sys
 import torch
 from torch import distributed, multiprocessing
 from torch.profiler import ProfilerActivity, profile
@@ -58,7 +58,9 @@ def run(rank, store):
     distributed.destroy_process_group()
 
 if __name__ == "__main__":
-    multiprocessing.spawn(run, args=(sys.argv[1],), nprocs=2)
+    # Where there is fork, the ranks need not import everything again.
+    method = "fork" if hasattr(os, "fork") else "spawn"
+    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=method)
 """
 
 

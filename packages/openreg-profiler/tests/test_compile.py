@@ -10,6 +10,7 @@ from profiles import check, profiled
 
 pytestmark = [
     pytest.mark.every_subset,
+    pytest.mark.endurance,  # in the lane test_whole_step.py has such a kernel
     pytest.mark.skipif(
         importlib.util.find_spec("openreg_compile") is None,
         reason="openreg-compile, which generates code, is not installed",

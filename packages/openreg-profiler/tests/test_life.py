@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Profiles that begin, end, or do not end, at all kinds of moments: nothing is lost, hangs or crashes."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -258,15 +259,17 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_work(python, path):
 
 
 def test_only_children_that_use_the_device_write_a_file(python, tmp_path):
-    child = "import torch, openreg_ops, openreg_profiler; {}"
-    code = f"""
-import subprocess, sys
+    code = """
+import json, os
 torch.ones(4, device="openreg")
-for work in ("torch.ones(4)", "torch.ones(4, device='openreg').exp()"):
-    subprocess.run([sys.executable, "-c", {child!r}.format(work)], check=True)
+print(json.dumps(dict(os.environ)))
 """
-    result = python(code, OPENREG_PROFILE="trace.json")
-    assert result.returncode == 0, result.stderr
+    parent = python(code, OPENREG_PROFILE="trace.json")
+    assert parent.returncode == 0, parent.stderr
+    inherited = json.loads(parent.stdout)
+    for work in ("torch.ones(4)", "torch.ones(4, device='openreg').exp()"):
+        result = python(work, **inherited)
+        assert result.returncode == 0, result.stderr
     (path,) = (path for path in tmp_path.glob("trace.*.json"))
     assert names(path) == ["aten::fill_", "aten::exp"]
     assert names(tmp_path / "trace.json") == ["aten::fill_"]

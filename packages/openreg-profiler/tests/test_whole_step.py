@@ -19,8 +19,9 @@ pytestmark = [
 
 # The first rank keeps its trace, and says what the driver has counted meanwhile.
 PROGRAM = """
-import json, sys, warnings
+import json, os, sys, warnings
 import torch
+import torch._inductor.compile_fx  # once for both ranks
 from torch import distributed, multiprocessing, nn
 from torch.profiler import ProfilerActivity, profile
 import openreg_compile, openreg_distributed, openreg_ops, openreg_profiler
@@ -72,7 +73,9 @@ def run(rank, store):
     distributed.destroy_process_group()
 
 if __name__ == "__main__":
-    multiprocessing.spawn(run, args=(sys.argv[1],), nprocs=2)
+    # Where there is fork, the ranks need not import everything again.
+    method = "fork" if hasattr(os, "fork") else "spawn"
+    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=method)
 """
 
 
