@@ -23,12 +23,12 @@ class Machine:
     """Where a launcher runs."""
 
     address: str
-    command: tuple[str, ...]  # what comes before the program's name
+    namespace: str  # its name; none where it is this machine's
     interface: str
 
     def environment(self) -> dict[str, str]:
-        """What a program needs that runs here: the name of such a machine leads to its loopback."""
-        return {**os.environ, "GLOO_SOCKET_IFNAME": self.interface, "OMP_NUM_THREADS": "1"}
+        """What a program needs beside, that runs here: the name of such a machine leads to its loopback."""
+        return {"GLOO_SOCKET_IFNAME": self.interface}
 
 
 def _ip(*arguments: str) -> None:
@@ -52,8 +52,7 @@ def namespaces() -> Iterator[tuple[Machine, Machine]]:
             _ip("-n", name, "link", "set", cable, "up")
             _ip("-n", name, "link", "set", "lo", "up")
         first, second = (
-            Machine(address, ("ip", "netns", "exec", name), cable)
-            for name, cable, address in zip(names, cables, ADDRESSES, strict=True)
+            Machine(address, name, cable) for name, cable, address in zip(names, cables, ADDRESSES, strict=True)
         )
         yield first, second
 
@@ -66,7 +65,7 @@ def two_machines() -> Iterator[tuple[Machine, Machine]]:
             pair = stack.enter_context(namespaces())
         except (OSError, subprocess.CalledProcessError):
             interface = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
-            first, second = (Machine(address, (), interface) for address in LOOPBACK)
+            first, second = (Machine(address, "", interface) for address in LOOPBACK)
             pair = first, second
         yield pair
 

@@ -7,7 +7,6 @@ The ranks of a module's tests stay. After a failure they are ended, and the next
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import tempfile
 import traceback
@@ -17,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from _platform import START_METHOD
+from _platform import process_context
 
 LONGEST = 240  # seconds, a guard against hangs
 
@@ -31,6 +30,7 @@ class RankFailedError(AssertionError):
 def serve(rank: int, size: int, store: str, settings: dict[str, str], connection: Connection) -> None:
     """The life of one rank."""
     os.environ.update(settings, LOCAL_RANK=str(rank))
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no further processes for a few kernels
     import warnings
 
     import torch
@@ -85,9 +85,7 @@ class Ranks:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
-        context = multiprocessing.get_context(START_METHOD)
-        if START_METHOD == "forkserver":
-            context.set_forkserver_preload(["torch.distributed", "openreg_distributed"])
+        context = process_context()
         handle, store = tempfile.mkstemp()
         os.close(handle)
         Path(store).unlink()

@@ -42,7 +42,7 @@ def test_a_rank_fails_at_some_moment(own, way):
 
 
 def test_all_end_with_work_under_way(own):
-    for _ in range(3):
+    for _ in range(2):
         depart(own, random.randrange(10**6))
 
 

@@ -76,6 +76,7 @@ def test_parameters_on_the_host(own, expected):
     assert ranks.end() == [0, 0]
 
 
+@FURTHER  # test_applications.py compiles more of them, with the code of kernels
 def test_a_collective_in_a_compiled_function(two):
     assert two.run(training.compiled_collective) == [[3.0] * 3] * 2
 
