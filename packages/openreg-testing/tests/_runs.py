@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs of pytest on files that a test writes, in a process of their own, and what they report."""
 
+import json
 import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 
-import _warm
+import _pythons
+from _pythons import environment
 
 GUARD = 240  # seconds, against hangs
+NOTE = """
+import json, os, pathlib, sys
+
+noted, *arguments = sys.argv[1:]
+pathlib.Path(noted).write_text(json.dumps([arguments, dict(os.environ), os.getcwd()]), "utf-8")
+"""
 
 
 @dataclass(frozen=True)
@@ -32,11 +40,6 @@ class Result:
         return {name: test.kind for name, test in self.tests.items()}
 
 
-def environment(**variables):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OPENREG_"))}
-    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
-
-
 def command(*arguments):
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
 
@@ -51,20 +54,26 @@ def run(folder, *arguments, fresh=False, **variables):
     """The result of pytest in this folder; ``fresh``: in a process that has imported nothing before."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    arguments = ["-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
-    status, output, errors = _warm.run(arguments, folder, environment(**variables), GUARD, fresh=fresh)
-    return Result(status, output + errors, read(report) if report.exists() else {})
+    arguments = ["-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
+    done = _pythons.run(*arguments, env=environment(**variables), folder=folder, timeout=GUARD, fresh=fresh)
+    return Result(done.returncode, done.stdout + done.stderr, read(report) if report.exists() else {})
 
 
 def in_a_new_shell(line, folder, scratch):
-    """The result of a command as a reader types it, in a shell that knows nothing of the run that printed it."""
-    program, report = scratch / "pytest", scratch / "report.xml"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pytest "$@" --junitxml "{report}"\n', "utf-8")
+    """The result of a command as a reader types it, in a shell that knows nothing of the run that printed it.
+
+    The shell finds a program that only notes how it was called, because pytest is forked from a warm interpreter.
+    """
+    program, noted, report = scratch / "pytest", scratch / "noted.json", scratch / "report.xml"
+    (scratch / "note.py").write_text(NOTE, "utf-8")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{scratch / "note.py"}" "{noted}" "$@"\n', "utf-8")
     program.chmod(0o755)
-    env = {"PATH": os.pathsep.join([str(scratch), os.environ["PATH"]]), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        ["/bin/sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=GUARD, check=False
-    )
+    of_python = {name: value for name, value in os.environ.items() if name.startswith(("LD_", "PYTHON"))}
+    env = of_python | {"PATH": os.pathsep.join([str(scratch), os.environ["PATH"]]), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(["/bin/sh", "-c", line], cwd=folder, env=env, timeout=GUARD, check=True)
+    arguments, env, folder = json.loads(noted.read_text("utf-8"))
+    arguments = ["-m", "pytest", *arguments, "--junitxml", str(report)]
+    done = _pythons.run(*arguments, env=env, folder=folder, timeout=GUARD)
     return Result(done.returncode, done.stdout + done.stderr, read(report) if report.exists() else {})
 
 

@@ -4,7 +4,7 @@
 import os
 import time
 
-import _warm
+import _pythons
 import pytest
 
 from openreg_testing.libraries import CUDA_VARIABLE, DEVICE_VARIABLE
@@ -22,11 +22,13 @@ def run(pytester, monkeypatch, *args, fresh=False, **environment):
             monkeypatch.delenv(name)
     for name, value in ({"PYTHONDONTWRITEBYTECODE": "1"} | environment).items():
         monkeypatch.setenv(name, value)
-    arguments = [f"--basetemp={pytester.path / 'runpytest'}", "-p", "no:cacheprovider", "-rA", *args]
+    base = f"--basetemp={pytester.path / 'runpytest'}"
+    arguments = ["-m", "pytest", base, "-p", "no:cacheprovider", "-rA", *args]
     began = time.monotonic()
-    status, out, err = _warm.run(arguments, pytester.path, dict(os.environ), PATIENCE, fresh=fresh)
-    print(out, err, sep="\n")
-    return pytest.RunResult(status, out.splitlines(), err.splitlines(), time.monotonic() - began)
+    done = _pythons.run(*arguments, env=dict(os.environ), folder=pytester.path, timeout=PATIENCE, fresh=fresh)
+    print(done.stdout, done.stderr, sep="\n")
+    lines = done.stdout.splitlines(), done.stderr.splitlines()
+    return pytest.RunResult(done.returncode, *lines, time.monotonic() - began)
 
 
 def says(result, *texts):

@@ -174,8 +174,12 @@ def ends_the_process():
 
 
 def ends_the_process_on_the_cpu():
-    right = torch.erf
-    torch.erf = lambda x: os.abort() if x.dtype == torch.complex64 and x.device.type == "cpu" else right(x)
+    """The table holds PyTorch's function itself, whenever it was imported."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    (entry,) = (entry for entry in op_db if entry.name == "erf")
+    right = entry.op
+    entry.op = lambda x: os.abort() if x.dtype == torch.complex64 and x.device.type == "cpu" else right(x)
 
 
 def crash():

@@ -128,7 +128,7 @@ def all_are_shown(monkeypatch, pytester):
     return ["-p", "all_shown"]
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"], ["--isolate"]], ids=["one process", "xdist", "isolated"])
+@pytest.mark.parametrize("workers", [[], ["-n", "1"], ["--isolate"]], ids=["one process", "xdist", "isolated"])
 def test_each_line_of_a_library_is_named_and_no_other(pytester, monkeypatch, all_are_shown, workers):
     write(pytester)
     result = run(pytester, monkeypatch, "--device", "openreg", *all_are_shown, *workers)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from _platform import IS_LINUX
-from _runs import GUARD, command, environment, write
+from _pythons import environment
+from _runs import GUARD, command, write
 
 SUBPROCESS_TESTS = """
 import os, pathlib, subprocess, sys, time

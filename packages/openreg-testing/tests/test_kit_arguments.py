@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the check of changed arguments compares: results that the CPU gives again."""
 
+from _kit import call
 from _tasks import HERE, IsDefined
 
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.pool import Answer, Pool
 
 
-def test_a_result_is_compared_where_the_cpu_gives_it_again():
+def defined(*names):
     with Pool((Setup("cpu"),), 1, 300.0, HERE) as pool:
-        found = {name: pool.ask(IsDefined(name)) for name in ("whole", "half_written", "drawn")}
-    defined = Answer((True, True))
-    undefined = Answer((False, True))
-    assert found == {"whole": defined, "half_written": undefined, "drawn": undefined}
+        return {name: pool.ask(IsDefined(name)) for name in names}
+
+
+def test_a_result_is_compared_where_the_cpu_gives_it_again():
+    found = call(defined, "whole", "half_written", "drawn")
+    again = Answer((True, True))
+    not_again = Answer((False, True))
+    assert found == {"whole": again, "half_written": not_again, "drawn": not_again}

@@ -5,11 +5,9 @@ import json
 import os
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
 
-import _warm
 import pytest
-from _runs import environment
+from _pythons import environment, run_kit
 
 from openreg_testing.conformance import command, suite_tests
 
@@ -30,12 +28,6 @@ torch._register_device_module("toaster", module)
 """
 
 
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
 def kit(tmp_path):
     """Runs the command in a process of its own."""
@@ -45,7 +37,7 @@ def kit(tmp_path):
         path = f"{TESTS}{os.pathsep}{tmp_path}"
         env = {name: value for name, value in environment().items() if not name.startswith("TORCH_")}
         env |= {"PYTHONPATH": path, "COLUMNS": "200", **variables}
-        return Done(*_warm.run([command, *jobs, *arguments], tmp_path, env, 900, module="openreg_testing"))
+        return run_kit("-m", "openreg_testing", command, *jobs, *arguments, env=env, folder=tmp_path, timeout=900)
 
     return run
 
@@ -173,9 +165,10 @@ def test_a_manifest_of_another_device_is_refused(tmp_path, capsys):
     assert "--device 'toaster', but" in capsys.readouterr().err
 
 
-def test_the_check_of_flags_needs_to_know_how_work_is_held_back(capsys):
-    assert command.main(["conformance", "--device", "openreg", "--check", "flags", "--op", "abs"]) == 2
-    assert "[flags] environment = " in capsys.readouterr().err
+def test_the_check_of_flags_needs_to_know_how_work_is_held_back(kit):
+    done = kit("conformance", "--device", "openreg", "--check", "flags", "--op", "abs")
+    assert done.returncode == 2
+    assert "[flags] environment = " in done.stderr
 
 
 def test_a_device_that_does_not_come_is_told(kit, tmp_path):

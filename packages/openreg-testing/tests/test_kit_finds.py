@@ -5,6 +5,7 @@ import functools
 import re
 
 import pytest
+from _kit import call
 
 from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.bring_up import Setup
@@ -53,7 +54,7 @@ def literal(pattern):
 
 def results(patterns, setup):
     suites = {pattern.partition("::")[0] for pattern in patterns}
-    found = list(suite_tests.run(setup, sorted(suites), [literal(pattern) for pattern in patterns], jobs=1))
+    found = call(suite_tests.run, setup, sorted(suites), [literal(pattern) for pattern in patterns], jobs=1)
     return [result for result, _ in found], [note for _, note in found if note]
 
 
@@ -83,7 +84,7 @@ def test_without_a_mistake_all_of_them_pass():
 
 
 def test_an_operator_with_a_wrong_kernel_is_found():
-    card = run.run(setup_of("gelu"), ["float32"], ["nn.functional.gelu"], ["forward"], jobs=1)
+    card = call(run.run, setup_of("gelu"), ["float32"], ["nn.functional.gelu"], ["forward"], jobs=1)
     (problem,) = card.problems()
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
 
@@ -96,7 +97,7 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     ],
 )
 def test_an_operator_with_a_wrong_kernel_for_a_sparse_layout_is_found(mistake, entry, check):
-    card = run.run(setup_of(mistake), ["float32"], [entry], ["forward", "sparse"], jobs=1)
+    card = call(run.run, setup_of(mistake), ["float32"], [entry], ["forward", "sparse"], jobs=1)
     (report,) = card.reports
     assert "forward" not in report["failures"]
     assert "not close" in report["failures"][check]
@@ -104,13 +105,13 @@ def test_an_operator_with_a_wrong_kernel_for_a_sparse_layout_is_found(mistake, e
 
 @FURTHER
 def test_without_a_mistake_sparse_layouts_pass():
-    assert run.run(setup_of(), ["float32"], ["sin", "abs"], ["sparse"], jobs=1).problems() == []
+    assert call(run.run, setup_of(), ["float32"], ["sin", "abs"], ["sparse"], jobs=1).problems() == []
 
 
 def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():
     def problems(**operators):
         setup = setup_of("less_exact_with_out", operators=operators)
-        return run.run(setup, ["float32"], ["erfinv"], ["overloads"], jobs=1).problems()
+        return call(run.run, setup, ["float32"], ["erfinv"], ["overloads"], jobs=1).problems()
 
     (problem,) = problems()
     assert "erfinv float32: overloads: aten.erfinv.out" in problem
@@ -119,27 +120,27 @@ def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():
 
 @FURTHER
 def test_an_out_overload_that_refuses_what_the_cpu_takes_is_found():
-    card = run.run(setup_of("refuses_strides_with_out"), ["float32"], ["erfinv"], ["overloads"], jobs=1)
+    card = call(run.run, setup_of("refuses_strides_with_out"), ["float32"], ["erfinv"], ["overloads"], jobs=1)
     (problem,) = card.problems()
     assert "out is not contiguous" in problem
 
 
 def test_an_operator_with_wrong_code_is_found():
-    card = run.run(setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
+    card = call(run.run, setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
     (problem,) = card.problems()
     assert "erf float32: compiled: Tensor-likes are not close" in problem
 
 
 @FURTHER
 def test_a_device_for_which_nothing_generates_code_fails_and_says_so():
-    card = run.run(setup_of(), ["float32"], ["erf"], [COMPILED], jobs=1)
+    card = call(run.run, setup_of(), ["float32"], ["erf"], [COMPILED], jobs=1)
     (problem,) = card.problems()
     assert re.search(r"erf float32: compiled: .*openreg-compile, which is not installed", problem)
 
 
 @FURTHER
 def test_code_for_the_cpu_is_what_it_is_measured_by():
-    card = run.run(Setup("cpu", (), Manifest()), ["float32"], ["erf", "mm"], [COMPILED], jobs=1)
+    card = call(run.run, Setup("cpu", (), Manifest()), ["float32"], ["erf", "mm"], [COMPILED], jobs=1)
     assert card.problems() == []
     codes = {report["name"]: report["compiled"] for report in card.reports}
     assert all(code["ours"] == code["cpu"] and not code["cpu_fails"] for code in codes.values())
@@ -150,7 +151,7 @@ def test_code_for_the_cpu_is_what_it_is_measured_by():
 @FURTHER
 def test_a_shard_is_a_part_and_all_of_them_are_the_whole():
     entries = ["erf", "erfc", "erfinv"]
-    parts = [run.run(setup_of(), ["float32"], entries, ["forward"], jobs=1, shard=(k, 2)) for k in (1, 2)]
+    parts = [call(run.run, setup_of(), ["float32"], entries, ["forward"], jobs=1, shard=(k, 2)) for k in (1, 2)]
     names = [[report["name"] for report in card.reports] for card in parts]
     assert [len(part) for part in names] == [2, 1]
     assert sorted(names[0] + names[1]) == entries
@@ -159,7 +160,7 @@ def test_a_shard_is_a_part_and_all_of_them_are_the_whole():
 @pytest.mark.parametrize("mistake", ["crash", "crash_of_a_device_in_use"])
 def test_a_crash_costs_the_test_that_crashed(mistake):
     """Also where the backend uses its device when it is imported, so that no process can be forked from that one."""
-    card = run.run(setup_of(mistake), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
+    card = call(run.run, setup_of(mistake), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
     reasons = {report["name"]: report["failures"] for report in card.reports}
     assert reasons["erf"] == {}
     assert "crashed" in reasons["erfinv"]["process"]
@@ -168,7 +169,7 @@ def test_a_crash_costs_the_test_that_crashed(mistake):
 
 def test_a_crash_in_one_check_hides_nothing_of_the_others():
     setup = setup_of("wrong_and_crashes_with_out")
-    card = run.run(setup, ["float32"], ["erfinv"], ["forward", "out"], jobs=1)
+    card = call(run.run, setup, ["float32"], ["erfinv"], ["forward", "out"], jobs=1)
     (report,) = card.reports
     assert set(report["failures"]) == {"forward", "process"}
     assert "not close" in report["failures"]["forward"]
@@ -177,8 +178,8 @@ def test_a_crash_in_one_check_hides_nothing_of_the_others():
 
 @FURTHER
 def test_natively_run_entries_are_not_counted_where_the_device_tells_no_fallbacks():
-    known = run.run(setup_of(), ["float32"], ["erf"], ["forward"], jobs=1)
-    unknown = run.run(setup_of("tells_no_fallbacks"), ["float32"], ["erf"], ["forward"], jobs=1)
+    known = call(run.run, setup_of(), ["float32"], ["erf"], ["forward"], jobs=1)
+    unknown = call(run.run, setup_of("tells_no_fallbacks"), ["float32"], ["erf"], ["forward"], jobs=1)
     assert known.row("float32") == (1, 1, 0, 0, 1, 0)
     assert unknown.row("float32") == (1, 1, 0, 0, None, None)
 
@@ -194,7 +195,9 @@ def test_a_crash_in_a_suite_says_what_was_expected_and_in_which_line():
 
 @FURTHER
 def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard():
-    card = run.run(setup_of("no_reset"), ["float32"], checks=["forward"], jobs=2, limit=20, table="crashing:TABLE")
+    card = call(
+        run.run, setup_of("no_reset"), ["float32"], checks=["forward"], jobs=2, limit=20, table="crashing:TABLE"
+    )
     failed = {report["name"]: report["failures"] for report in card.reports if report["failures"]}
     assert len(card.reports) == 40
     assert set(failed) == {f"operator_{number}" for number in (0, 5, 7, 10, 20, 30)}
@@ -227,7 +230,7 @@ def test_what_the_manifest_leaves_out_is_not_run():
 def test_the_manifest_chooses_operators_and_dtypes():
     listed = {"erf": Operator(dtypes=("bfloat16",)), "erfc": Operator(skip="it is not there")}
     setup = setup_of(operators=listed, only_listed=True)
-    card = run.run(setup, (), ["erf", "erfc", "erfinv"], ["forward"], jobs=1)
+    card = call(run.run, setup, (), ["erf", "erfc", "erfinv"], ["forward"], jobs=1)
     assert [(report["name"], report["dtype"]) for report in card.reports] == [("erf", "bfloat16")]
 
 
@@ -242,13 +245,13 @@ def test_the_manifest_chooses_operators_and_dtypes():
     ],
 )
 def test_what_goes_wrong_with_a_changed_argument_is_found(mistake, kind, word):
-    (report,) = run.run(setup_of(mistake), ["float32"], ["erf"], [ARGUMENTS], jobs=1).reports
+    (report,) = call(run.run, setup_of(mistake), ["float32"], ["erf"], [ARGUMENTS], jobs=1).reports
     assert list(report["failures"]) == [kind]
     assert word in report["failures"][kind]
 
 
 def test_a_call_that_ends_the_process_on_the_cpu_is_no_fault_and_hides_none_after_it():
-    right = run.run(setup_of(), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
-    ended = run.run(setup_of("ends_the_process_on_the_cpu"), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
+    right = call(run.run, setup_of(), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
+    ended = call(run.run, setup_of("ends_the_process_on_the_cpu"), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
     assert right.problems() == ended.problems() == []
     assert 0 < ended.reports[0]["calls"] < right.reports[0]["calls"]

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from _kit import call
 
 from openreg_testing.conformance import upstream
 from openreg_testing.conformance.bring_up import Setup
@@ -44,7 +45,7 @@ def checkout(tmp_path):
 
 def run(checkout, manifest=None, patterns=(), files=("test_shapes.py",), shard=(1, 1)):
     setup = Setup("openreg", ("torch_openreg",), manifest or Manifest())
-    found = list(upstream.run(setup, checkout, files, patterns, jobs=1, limit=300, shard=shard))
+    found = call(upstream.run, setup, checkout, files, patterns, jobs=1, limit=300, shard=shard)
     results = {re.sub(r"test_shapes::\w+::", "", result.name): result for result, _ in found}
     return results, [note for _, note in found if note]
 
@@ -111,9 +112,8 @@ def test_the_manifest_chooses_and_excuses(checkout):
 
 def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
     (checkout / "test_broken.py").write_text("import no_such_module\n", "utf-8")
-    ((result, _),) = upstream.run(
-        Setup("openreg", ("torch_openreg",)), checkout, ["test_broken.py"], (), jobs=1, limit=300
-    )
+    setup = Setup("openreg", ("torch_openreg",))
+    ((result, _),) = call(upstream.run, setup, checkout, ["test_broken.py"], (), jobs=1, limit=300)
     assert result.status == "failed"
     assert "no_such_module" in result.reason
 

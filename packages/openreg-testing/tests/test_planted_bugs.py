@@ -281,7 +281,14 @@ def test_without_their_options_bugs_go_unseen(pytester, monkeypatch, bugs):
     run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=9)
 
 
-@pytest.mark.parametrize("orders", [[], pytest.param([ORDERS], marks=NEEDS_FORK)], ids=["as it comes", "many orders"])
+@pytest.mark.parametrize(
+    "orders",
+    [
+        pytest.param([], id="as it comes"),
+        pytest.param(["--schedules=4"], marks=NEEDS_FORK, id="some orders"),
+        pytest.param([ORDERS], marks=[NEEDS_FORK, pytest.mark.endurance], id="many orders"),
+    ],
+)
 def test_the_library_without_bugs_has_no_finding(pytester, monkeypatch, orders):
     write(pytester, LIBRARY)
     options = ["--no-fallback", "--no-sync", "--check-leaks", "--memory-limit", "1MiB", *orders]

@@ -5,9 +5,12 @@ import os
 import re
 import shlex
 
+import library_runs
 import pytest
 from _platform import HAS_FORK
 from _runs import in_a_new_shell, run, write
+
+from openreg_testing.isolation_marks import Asked
 
 pytest.importorskip("openreg_runtime")
 pytest_plugins = ["pytester"]
@@ -44,7 +47,7 @@ def freed(record):
 def test_forgets_to_wait():
     assert copied(wait=False).sum().item() == 2000
 
-@pytest.mark.schedules(seeds=40)
+@pytest.mark.schedules(seeds=15)
 def test_waits():
     assert copied(wait=True).sum().item() == 2000
 
@@ -53,7 +56,7 @@ def test_waits():
 def test_forgets_to_record():
     assert freed(record=False).sum().item() == 2000
 
-@pytest.mark.schedules(seeds=40)
+@pytest.mark.schedules(seeds=15)
 @pytest.mark.poison
 def test_records():
     assert freed(record=True).sum().item() == 2000
@@ -84,11 +87,6 @@ def test_crashes_under_one_seed():
 @pytest.mark.xfail(strict=True)
 def test_is_expected_to_fail_under_some_seed():
     assert copied(wait=False).sum().item() == 2000
-
-@pytest.mark.schedules
-class TestInAClass:
-    def test_has_the_mark_of_its_class(self):
-        torch.ones(1, device="openreg")
 """
 
 
@@ -106,10 +104,17 @@ def test_some_order_shows_a_race(streams, test):
     assert re.match(r"seed \d+: AssertionError", failure.message)
 
 
-@pytest.mark.parametrize(("test", "seeds"), [("test_waits", "40"), ("test_records", "40")])
+@pytest.mark.parametrize(("test", "seeds"), [("test_waits", "15"), ("test_records", "15")])
 def test_correct_code_passes_under_all_seeds(streams, test, seeds):
     passed = streams[1].tests[test]
     assert (passed.kind, passed.properties["openreg.schedules"]) == ("passed", seeds)
+
+
+@pytest.mark.endurance
+def test_correct_code_passes_under_many_seeds(streams):
+    result = run(streams[0], "--schedules=200", "-k", "test_waits or test_records")
+    assert result.kinds() == {"test_waits": "passed", "test_records": "passed"}, result.output
+    assert {test.properties["openreg.schedules"] for test in result.tests.values()} == {"200"}
 
 
 def command_in(outcome):
@@ -157,8 +162,18 @@ def test_a_failure_that_is_expected_may_come_with_any_seed(streams):
     assert streams[1].tests["test_is_expected_to_fail_under_some_seed"].kind == "skipped"
 
 
-def test_the_mark_may_be_a_class_s_and_needs_no_number(streams):
-    assert streams[1].tests["test_has_the_mark_of_its_class"].properties["openreg.schedules"] == "200"
+IN_A_CLASS = """
+import pytest
+
+@pytest.mark.schedules
+class TestInAClass:
+    def test_has_the_mark_of_its_class(self):
+        pass
+"""
+
+
+def test_the_mark_may_be_a_class_s_and_needs_no_number(pytester):
+    assert Asked.by(pytester.getitem(IN_A_CLASS, "test_has_the_mark_of_its_class")).seeds == 200
 
 
 UNMARKED = """
@@ -207,7 +222,8 @@ def weak(tmp_path_factory):
 def test_schedules_poison_by_themselves(weak):
     folder, result = weak
     assert result.kinds() == {"test_all_is_finite": "failed", "test_of_zeros": "failed"}, result.output
-    without = run(folder, "--schedules=40", OPENREG_DEVICE_COUNT="3", OPENREG_POISON="0")
+    seeds = max(int(re.match(r"seed (\d+)", test.message)[1]) for test in result.tests.values())
+    without = run(folder, f"--schedules={seeds}", OPENREG_DEVICE_COUNT="3", OPENREG_POISON="0")
     assert set(without.kinds().values()) == {"passed"}, without.output
 
 
@@ -224,7 +240,7 @@ def test_the_printed_command_repeats_the_failure_in_a_new_shell(weak, tmp_path, 
 def test_one_seed_counts_more_than_the_schedules_of_a_configuration(tmp_path):
     write(tmp_path, test_seed="import os\n\ndef test_seed():\n    assert os.environ['OPENREG_SCHEDULE_SEED'] == '5'\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --schedules 4\n", "utf-8")
-    assert run(tmp_path, "--schedule-seed=5", fresh=True).kinds() == {"test_seed": "passed"}
+    assert run(tmp_path, "--schedule-seed=5").kinds() == {"test_seed": "passed"}
 
 
 def test_poison_may_be_left_out_of_schedules(tmp_path):
@@ -250,12 +266,12 @@ def test_the_option_is_for_all_selected_tests(tmp_path):
 
 def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules", "40", "-n", "2", "--isolate", "-m", "not schedules")
+    result = run(tmp_path, "--schedules", "40", "-n", "1", "--isolate", "-m", "not schedules")
     assert result.kinds() == {"test_unmarked": "failed"}
     program, *options = command_in(result.tests["test_unmarked"])
     assert program == "test_unmarked.py::test_unmarked"
     assert "--isolate" in options
-    assert not {"-n", "2", "-m", "--schedules"} & set(options)
+    assert not {"-n", "1", "-m", "--schedules"} & set(options)
 
 
 def test_one_seed_runs_in_the_process_itself(tmp_path):
@@ -390,9 +406,9 @@ def test_without_openreg_the_options_are_usage_errors(tmp_path, option):
         ("device_settings(OPENREG_POISSON=1)", "is OPENREG_POISON meant?"),
     ],
 )
-def test_a_mark_with_bad_arguments_is_a_usage_error_that_names_the_test(pytester, mark, accepted):
+def test_a_mark_with_bad_arguments_is_a_usage_error_that_names_the_test(pytester, monkeypatch, mark, accepted):
     pytester.makepyfile(test_bad=f"import pytest\n\n@pytest.mark.{mark}\ndef test_bad():\n    pass\n")
-    result = pytester.runpytest_inprocess()
+    result = library_runs.run(pytester, monkeypatch)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"test_bad.py::test_bad: the mark {mark.partition('(')[0]}(" in result.stderr.str()
     assert accepted in result.stderr.str()
@@ -416,9 +432,9 @@ def test_under_xdist_a_bad_mark_is_an_error_of_collection(tmp_path):
         (["--schedules=3", "--pdb"], "--schedule-seed runs one order of streams in this process"),
     ],
 )
-def test_options_that_make_no_sense_are_usage_errors(pytester, arguments, text):
+def test_options_that_make_no_sense_are_usage_errors(pytester, monkeypatch, arguments, text):
     pytester.makepyfile("def test_one():\n    pass")
-    result = pytester.runpytest_inprocess(*arguments)
+    result = library_runs.run(pytester, monkeypatch, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert text in result.stderr.str()
 

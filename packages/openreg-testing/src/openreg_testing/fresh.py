@@ -34,13 +34,14 @@ import threading
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 # What Python, torch and the libraries that torch loads read when they start.
 _READ_AT_START = ("KMP_", "LD_", "MKL_", "OMP_", "PYTHON", "TORCH")
-# Of these the forked process takes care itself, or they say how the interpreter writes its own files.
-_TAKEN_OVER = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", _AUTOLOAD)
+# Of these the forked process takes care itself, or they say how the interpreter writes its own files, or they are read
+# at their use.
+_TAKEN_OVER = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TORCHINDUCTOR_CACHE_DIR", _AUTOLOAD)
 
 
 class FreshPython:
@@ -181,8 +182,9 @@ def _become(request: dict[str, Any]) -> None:
     inherited = _paths(inherited_path)
     sys.path[:] = [*_paths(request["env"].get("PYTHONPATH", "")), *(path for path in sys.path if path not in inherited)]
     # PyTorch makes its pool of threads anew in the first call after a fork, and not thread-safely: autograd's threads
-    # would make that call at the same time.
+    # would make that call at the same time, here and in what the program forks.
     torch.set_num_threads(torch.get_num_threads())
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(torch.get_num_threads()))
     if request["env"].get(_AUTOLOAD) != "0":
         torch._import_device_backends()
 
@@ -190,6 +192,7 @@ def _become(request: dict[str, Any]) -> None:
 def _execute(arguments: list[str]) -> None:
     """Runs what Python would with these arguments, as ``__main__``."""
     kind, *rest = arguments
+    sys.orig_argv[:] = [sys.executable, *arguments]
     if kind == "-c":
         sys.argv = ["-c", *rest[1:]]
         sys.path.insert(0, "")
@@ -197,7 +200,7 @@ def _execute(arguments: list[str]) -> None:
         sys.modules["__main__"] = main
         exec(compile(rest[0], "<string>", "exec"), main.__dict__)
     elif kind == "-m":
-        sys.argv = rest
+        sys.argv = ["-m", *rest[1:]]  # as long as Python looks for the module
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
@@ -232,6 +235,11 @@ def _main() -> None:
     status = _status_of(request["arguments"])
     if request["finalize"]:
         sys.exit(status)
+    _end(status)
+
+
+def _end(status: int) -> NoReturn:
+    """Ends the process as Python does, up to the taking apart of its modules."""
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread():
             thread.join()

@@ -12,7 +12,7 @@ from torch.testing._utils import wrapper_set_seed
 from . import subject
 from .check_random import draws, random_difference
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, samples_of
+from .entries import UNINITIALISED, differentiable, samples_of, unlike
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
 from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
@@ -65,9 +65,10 @@ def weights(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def check_forward(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Every sample as the table has it; with gradients if the report asks for them."""
+    """The samples as the table has them; with gradients if the report asks for them."""
     gradient = differentiable(op, dtype) and report.wants("backward")
     samples = samples_of(op, dtype, gradient)
+    samples = unlike(samples, report.most_samples or len(samples))
     report.samples = len(samples)
     for sample in samples:
         check_sample(op, dtype, sample, gradient, report, "forward")

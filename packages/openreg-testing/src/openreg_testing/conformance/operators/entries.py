@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 from typing import Any
 
 import torch
@@ -52,10 +53,21 @@ def differentiable(op: Any, dtype: torch.dtype) -> bool:
     return op.supports_autograd and dtype in listed and (dtype.is_floating_point or dtype.is_complex)
 
 
+_made: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
+
+
 def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]:
-    """The table's samples on the CPU, the same ones each time."""
+    """The table's samples on the CPU, the same ones each time; nobody may change them.
+
+    Those with and without gradients that were made last are kept, because each check of an entry asks for them.
+    """
     torch.manual_seed(2026)
-    return list(op.sample_inputs("cpu", dtype, requires_grad=gradient))
+    for maker, of, samples in _made:
+        if maker is op and of == (dtype, gradient):
+            return list(samples)
+    samples = list(op.sample_inputs("cpu", dtype, requires_grad=gradient))
+    _made[:] = [*_made[-1:], (op, (dtype, gradient), samples)]
+    return list(samples)
 
 
 def spread(samples: list[Any], most: int) -> list[Any]:
@@ -63,6 +75,33 @@ def spread(samples: list[Any], most: int) -> list[Any]:
     if len(samples) <= most:
         return samples
     return [samples[index * len(samples) // most] for index in range(most)]
+
+
+def unlike(samples: list[Any], most: int) -> list[Any]:
+    """At most so many of the samples: the first of every kind, then the second of every kind, and so on."""
+    if len(samples) <= most:
+        return samples
+    kinds: dict[Any, list[Any]] = {}
+    for sample in samples:
+        kinds.setdefault(_kind((sample.input, sample.args, sample.kwargs)), []).append(sample)
+    in_turns = (sample for turn in itertools.zip_longest(*kinds.values()) for sample in turn if sample is not None)
+    return list(itertools.islice(in_turns, most))
+
+
+def _kind(value: Any) -> Any:
+    """What the choice between kernels, and between the parts of one, may depend on."""
+    if isinstance(value, torch.Tensor):
+        has_strides = value.layout == torch.strided
+        dense = has_strides and value.is_contiguous()
+        return (value.dtype, value.layout, value.dim(), has_strides and value.numel() == 0, dense)
+    if isinstance(value, (tuple, list)):
+        return (type(value), *map(_kind, value))
+    if isinstance(value, dict):
+        return tuple((name, _kind(value[name])) for name in sorted(value, key=str))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (type(value), value < 0, value == 0)
+    choices = (str, bool, type(None), torch.dtype, torch.layout, torch.memory_format)
+    return value if isinstance(value, choices) else type(value)
 
 
 def name_of(dtype: torch.dtype) -> str:

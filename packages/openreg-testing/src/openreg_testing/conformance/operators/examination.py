@@ -51,6 +51,7 @@ class Report:
     dtype: str
     checks: tuple[str, ...] = CHECKS
     variant_samples: int | None = None
+    most_samples: int | None = None
     tolerance: tuple[float, float] | None = None
     samples: int = 0
     failures: dict[str, str] = field(default_factory=dict)
@@ -100,11 +101,15 @@ def examine(
     dtype: torch.dtype,
     checks: Sequence[str] = CHECKS,
     variant_samples: int | None = None,
+    most_samples: int | None = None,
     record_operators: bool = False,
     cases: tuple[int, int | None] = (0, None),
 ) -> Report:
-    """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
-    report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
+    """Runs the checks; an exception of the harness itself, or of the table, is a failure too.
+
+    Of the samples "forward" takes all, or at most so many that are unlike each other.
+    """
+    report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype))
     report.tells_fallbacks = subject.tells_fallbacks(subject.device())
     report.cases = cases
     start = time.monotonic()

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import torch
-from torch.autograd.profiler import record_function
 
-from . import subject
+from . import record, subject
 
-ON_DEVICE = "conformance: on the device"  # marks, for the record of operators, the time spent there
 FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # the warning of one; the reports count them
 # PyTorch says so once per process, on whichever device comes first.
 ONCE = re.compile(r"tensor support is in beta state|Sparse invariant checks are|ComplexHalf support is experimental")
@@ -86,7 +84,7 @@ def attempt(call: Callable[[], Any], device: str) -> Outcome:
             except Exception as error:
                 outcome.error = error
         else:
-            with record_function(ON_DEVICE):
+            with record.Recording.on_device():
                 run_on_device(call, outcome, device)
     told = [item for item in caught if not FALLBACK.search(str(item.message)) and not ONCE.search(str(item.message))]
     messages = [f"{item.category.__name__}: {str(item.message)[:60]}" for item in told]

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import torch
 from torch._C._profiler import _ExperimentalConfig
-from torch.autograd.profiler import profile
+from torch.autograd.profiler import profile, record_function
 
 from . import subject
-from .outcome import ON_DEVICE
+
+ON_DEVICE = "conformance: on the device"  # marks the time spent there
 
 
 @contextlib.contextmanager
@@ -25,7 +26,8 @@ def operators(wanted: bool = True) -> Iterator[set[str]]:
     if not wanted:
         yield seen
         return
-    with profile(use_cpu=True, experimental_config=_ExperimentalConfig(capture_overload_names=True)) as profiler:
+    config = _ExperimentalConfig(capture_overload_names=True)
+    with profile(use_cpu=True, experimental_config=config) as profiler, Recording.off():
         yield seen
     fell_back = set(subject.fallbacks(subject.device()))
     events = []
@@ -42,14 +44,37 @@ def operators(wanted: bool = True) -> Iterator[set[str]]:
     seen.update(name for start, name in events if inside.holds(start) and not outside.holds(start))
 
 
-@contextlib.contextmanager
-def paused() -> Iterator[None]:
-    """Nothing of this thread is recorded in the block: some of PyTorch's own samples are a million operators."""
-    torch.autograd._enable_record_function(False)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        torch.autograd._enable_record_function(True)  # type: ignore[attr-defined]
+class Recording:
+    """Whether PyTorch records what this thread does.
+
+    To record samples, comparisons and calls on the CPU, too, would take longer than they do themselves.
+    """
+
+    on = True
+
+    @classmethod
+    @contextlib.contextmanager
+    def _set(cls, on: bool) -> Iterator[None]:
+        before = cls.on
+        cls.on = on
+        torch.autograd._enable_record_function(on)  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            cls.on = before
+            torch.autograd._enable_record_function(before)  # type: ignore[attr-defined]
+
+    @classmethod
+    def off(cls) -> contextlib.AbstractContextManager[None]:
+        """For a block of which nothing is to be recorded but what ``on_device`` marks."""
+        return cls._set(False)
+
+    @classmethod
+    @contextlib.contextmanager
+    def on_device(cls) -> Iterator[None]:
+        """For a block that runs on the device."""
+        with cls._set(True), record_function(ON_DEVICE):
+            yield
 
 
 class Spans:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the interpreter imports from which the tests fork their runs: most of the time of a short run.
+
+pytest imports its plug-ins itself, in a run without tests, because it rewrites their assertions.
+"""
+
+import contextlib
+import io
+import os
+import tempfile
+
+import pytest
+import torch._dynamo  # noqa: F401  (which optimizers and torch.testing import when they are first used)
+
+
+class Further:
+    """A plug-in that imports what that of openreg-testing imports late."""
+
+    @staticmethod
+    def pytest_load_initial_conftests():
+        import openreg_testing.cuda_asked
+        import openreg_testing.cuda_names
+        import openreg_testing.devices
+        import openreg_testing.isolated
+        import openreg_testing.isolation_marks
+        import openreg_testing.loss
+        import openreg_testing.workers  # noqa: F401
+
+
+with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    pytest.main(["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", folder], plugins=[Further])

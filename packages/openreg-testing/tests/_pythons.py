@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interpreters from which tests fork what they run in processes of their own, and what such a process gave."""
+
+import os
+from pathlib import Path
+
+from openreg_testing.fresh_children import FreshFamily
+
+OF_TESTS = "OPENREG_TEST_"  # variables of tests and of the plug-in, which no import reads
+# What the kit gives to its processes, and torch reads when it is imported.
+OF_THE_KIT = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+# PyTorch's tables of operators and modules, whose import takes longer than that of torch.
+TABLES = ("torch.testing._internal.common_methods_invocations", "torch.testing._internal.common_modules")
+
+_families = {}
+
+
+def environment(**variables):
+    """The variables of this process without those of its own tests, and others besides."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OPENREG_"))}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
+
+
+def run(*arguments, env, folder, timeout, fresh=False):
+    """The process that Python runs with these arguments; ``fresh``: that has imported nothing before.
+
+    It is forked from an interpreter that has imported openreg where its own ``import torch`` would.
+    """
+    of_openreg = [name for name in env if name.startswith("OPENREG_") and not name.startswith(OF_TESTS)]
+    loads = not of_openreg and env.get("TORCH_DEVICE_BACKEND_AUTOLOAD") != "0"
+    return _family(*["_with_backends"] * loads, "_preloaded").run(
+        *arguments, env=env, folder=folder, timeout=timeout, fresh=fresh
+    )
+
+
+def run_kit(*arguments, env, folder, timeout):
+    """The same with what the conformance kit needs imported, for the processes that it starts, too."""
+    loads = env.get("TORCH_DEVICE_BACKEND_AUTOLOAD") != "0"
+    modules = ("_with_backends", *TABLES) if loads else ()  # another backend has to be there before the tables are
+    family = _family(*modules, "pytest", **OF_THE_KIT)
+    return family.run(*arguments, env={**env, **OF_THE_KIT}, folder=folder, timeout=timeout)
+
+
+def close():
+    """Ends the interpreters."""
+    while _families:
+        _families.popitem()[1].close()
+
+
+def _family(*modules, **variables):
+    """The interpreter that has imported these modules, too, with these variables besides those of this process."""
+    key = (modules, *variables.items())
+    if key not in _families:
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+        here = os.pathsep.join(filter(None, (str(Path(__file__).parent), env.get("PYTHONPATH"))))
+        env |= {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+        _families[key] = FreshFamily(*modules, env=env)
+    return _families[key]
