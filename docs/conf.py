@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 OWN_EXTENSIONS = HERE / "_extensions"
 sys.path[:0] = [str(OWN_EXTENSIONS), str(HERE.parent)]
+
+# The trees of all pages stay, and the collector would go through them again and again.
+gc.set_threshold(1_000_000)
 
 project = "openreg"
 author = "the openreg authors"

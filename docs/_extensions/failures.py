@@ -5,7 +5,7 @@ The argument is the kind of the message as Python prints it (`RuntimeError`, `to
 The content is the program, a line `---`, and the message, which may be broken anywhere between words; `...` stands for
 what differs from run to run. Options: `environment` (settings, `NAME=value NAME=value`), `before` (a line of Python
 that another process runs first), `at` (the line of the program that raises), `prints` (what comes out before the
-message), `own-process` (the message comes from `import torch`), `path` (a folder in docs/tests to import from).
+message), `path` (a folder in docs/tests to import from).
 
 docs/tests/test_failures.py runs every program of every page and compares.
 """
@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
 SEPARATOR = "---"
-OPTIONS = {"environment", "before", "at", "prints", "own-process", "path"}
+OPTIONS = {"environment", "before", "at", "prints", "path"}
 _FENCE = re.compile(r"^(?P<fence>`{3,})\{failure\}[ ]*(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=fence)[ ]*$", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 # What may come behind a message: another exception of a chain, or where a warning comes from.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -11,12 +12,12 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
-RUNTIME_TESTS = ROOT / "packages" / "openreg-runtime" / "tests"
 sys.path[:0] = [str(ROOT), str(DOCS / "_extensions"), str(DOCS / "tests")]
-sys.path.append(str(RUNTIME_TESTS))
 
-from fresh_process import FreshProcesses  # noqa: E402
+from python_command import PythonCommand  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
+
+from openreg_testing.fresh import FreshPython  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -43,11 +44,36 @@ def build(source, output, **settings):
 
 
 @pytest.fixture(scope="session")
-def processes():
-    """Runs scripts in children of a process that has imported torch, and nothing else."""
-    made = FreshProcesses()
-    yield made
-    made.close()
+def run_python():
+    """Runs a program in a process that has imported torch, with these settings and none of the caller's.
+
+    The backend is loaded before the program begins, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0.
+    """
+    # Besides torch, what takes long to import and many programs need: every profile, export and compilation imports
+    # torch._dynamo, and every page what run_page.py does.
+    python = FreshPython("torch._dynamo", "sybil.evaluators.doctest", "sybil.parsers.markdown.lexers")
+
+    def run(program, folder, settings):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+        return python.run("-c", program, env=kept | settings, folder=folder, timeout=280)
+
+    yield run
+    python.close()
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory):
+    """The PATH of the pages: a `python` that forks where the system can, this Python's folder, the caller's PATH."""
+    # Compilers of extensions look for ninja in the second.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    if not hasattr(os, "fork"):
+        yield path
+        return
+    python = FreshPython("torch._dynamo")
+    command = PythonCommand(tmp_path_factory.mktemp("python"), python)
+    yield os.pathsep.join([str(command.folder), path])
+    command.close()
+    python.close()
 
 
 @pytest.fixture

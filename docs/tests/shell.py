@@ -5,12 +5,11 @@ Checked are commands that build or install, which the nox sessions and lanes run
 `pip` (options and packages have to), `python -m venv`, what sets or activates an environment, and Python programs of
 the repository, which write into the checkout (the file has to exist). A page whose front matter has `commands: FILE`
 promises that all its lines stand in that file, which the tests run. All other lines run in a shell in an empty
-directory, one shell per block, with this Python first on the path.
+directory, one shell per block, with the `python` of python_command.py first on the path.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -156,10 +155,8 @@ def run(lines: list[str]) -> str:
     for line in lines:
         for name in re.findall(r"\b(OPENREG_[A-Z_]+)=", line):
             check_variable(name)
-    environment = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        env=environment,
         capture_output=True,
         text=True,
         timeout=240,

@@ -40,17 +40,24 @@ def results(families):
     return {"machine": described()["machine"], "settings": {"rounds": 5, "seconds": 0.2}, "families": families}
 
 
-@pytest.fixture
-def drawn(tmp_path):
+@pytest.fixture(scope="module")
+def draw(tmp_path_factory):
     """Draws charts of numbers that nobody measured; gives their contents."""
 
-    def draw(families):
-        (tmp_path / "results.json").write_text(json.dumps(results(families)))
-        files = [tmp_path / "ratios.svg", tmp_path / "curves.svg"]
-        script("chart.py", str(tmp_path / "results.json"), "--chart", str(files[0]), "--curves", str(files[1]))
+    def draw_charts(families):
+        folder = tmp_path_factory.mktemp("charts")
+        (folder / "results.json").write_text(json.dumps(results(families)))
+        files = [folder / "ratios.svg", folder / "curves.svg"]
+        script("chart.py", str(folder / "results.json"), "--chart", str(files[0]), "--curves", str(files[1]))
         return [path.read_bytes() if path.exists() else b"" for path in files]
 
-    return draw
+    return draw_charts
+
+
+@pytest.fixture(scope="module")
+def drawn(draw):
+    """The charts of everything()."""
+    return draw(everything())
 
 
 def measured(middle):
@@ -73,23 +80,22 @@ def test_every_target_names_workloads_that_exist():
 
 
 def test_both_charts_are_drawn_as_svg(drawn):
-    for content in drawn(everything()):
+    for content in drawn:
         assert content.startswith(b"<?xml")
         assert b"<svg" in content
 
 
-def test_the_same_results_give_the_same_files(drawn):
-    assert drawn(everything()) == drawn(everything())
+def test_the_same_results_give_the_same_files(drawn, draw):
+    assert draw(everything()) == drawn
 
 
-def test_the_chart_changes_with_a_number(drawn):
-    before = drawn(everything())[0]
+def test_the_chart_changes_with_a_number(drawn, draw):
     families = everything()
     families["operators"]["matmul, large"]["openreg"] = measured(9e-6)
-    assert drawn(families)[0] != before
+    assert draw(families)[0] != drawn[0]
 
 
-def test_what_was_not_measured_is_not_drawn(drawn):
-    ratios, curves = drawn({"memory": {"allocate and free 1 KiB": {"openreg": measured(1), "cpu": measured(1)}}})
+def test_what_was_not_measured_is_not_drawn(draw):
+    ratios, curves = draw({"memory": {"allocate and free 1 KiB": {"openreg": measured(1), "cpu": measured(1)}}})
     assert ratios
     assert not curves

@@ -149,9 +149,9 @@ def test_lines_that_are_excused_stand_in_a_document():
 
 # Of the packages that are here; the code of every README also runs in its package's lane, as part of the example.
 @pytest.mark.parametrize("name", closure("openreg-meta", discover(ROOT)))
-def test_the_first_program_of_a_packages_readme_runs(name, tmp_path):
+def test_the_first_program_of_a_packages_readme_runs(name, tmp_path, run_python):
     program = blocks((ROOT / "packages" / name / "README.md").read_text("utf-8"), "python")[0]
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    done = run_python("import warnings; warnings.simplefilter('error')\n" + program, tmp_path, {})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout != ""
 

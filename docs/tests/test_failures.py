@@ -4,17 +4,12 @@
 import html
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from driver._platform import HAS_FORK
 from failures import Failure, FailureError, failures_of
-from fresh_process import clean_environment
 from pages import name_of, pages
 
-AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 FAILURES = [
     pytest.param(failure, id=f"{name_of(page)}-{failure.title}-{number}")
     for page in pages()
@@ -22,53 +17,40 @@ FAILURES = [
 ]
 
 
-def run_in_own_process(failure, folder):
-    """Where the message comes from `import torch`, which the shared process has behind it."""
-    environment = {**clean_environment(), **failure.environment}
-    environment.pop(AUTOLOAD)
-    if "path" in failure.options:
-        environment["PYTHONPATH"] = str(Path(__file__).parent / failure.options["path"])
-    result = subprocess.run(
-        [sys.executable, "-B", "-c", failure.program],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    return result.returncode, result.stdout, result.stderr
+@pytest.fixture(scope="module")
+def run(run_python, tmp_path_factory):
+    """Runs the program of a failure; once, where several pages show it."""
+    ended = {}
 
+    def run_failure(failure):
+        options = failure.options
+        key = (failure.program, options.get("before"), options.get("environment"), options.get("path"))
+        if key not in ended:
+            folder = tmp_path_factory.mktemp("program")
+            if "before" in options:
+                before = run_python(options["before"], folder, {})
+                assert before.returncode == 0, before.stderr
+            settings = dict(failure.environment)
+            if "path" in options:
+                settings["PYTHONPATH"] = str(Path(__file__).parent / options["path"])
+            ended[key] = run_python(failure.program, folder, settings)
+        return ended[key]
 
-def run_in_child(failure, folder, processes):
-    """In a child of a process that has imported torch, and nothing else."""
-    start = [f"import os; os.chdir({str(folder)!r})"]
-    if failure.environment.get(AUTOLOAD) != "0":
-        start.append("import openreg_autoload; openreg_autoload.autoload()")
-    # The program keeps its own line numbers.
-    start.append(f"exec(compile({failure.program!r}, 'program.py', 'exec'), {{'__name__': '__main__'}})")
-    outcome = processes.run("\n".join(start), env=failure.environment)
-    return outcome.code, outcome.output, outcome.errors
+    return run_failure
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_program_ends_with_the_message_of_the_page(failure, tmp_path, processes):
-    if "os.fork()" in failure.program and not HAS_FORK:
+def test_a_program_ends_with_the_message_of_the_page(failure, run):
+    if "os.fork()" in failure.program and not hasattr(os, "fork"):
         pytest.skip("this system has no fork()")
-    if "before" in failure.options:
-        before = Failure("", "", failure.options["before"], "")
-        code, _, errors = run_in_child(before, tmp_path, processes)
-        assert code == 0, errors
-    if "own-process" in failure.options:
-        code, output, errors = run_in_own_process(failure, tmp_path)
-    else:
-        code, output, errors = run_in_child(failure, tmp_path, processes)
+    done = run(failure)
+    errors = done.stderr
     assert failure.is_said_in(errors), f"the page says\n{failure.kind}: {failure.message}\nthe process said\n{errors}"
-    assert (code == 0) is failure.kind.endswith("Warning"), (code, errors)
+    assert (done.returncode == 0) is failure.kind.endswith("Warning"), (done.returncode, errors)
     if "at" in failure.options:
-        assert failure.raising_line(errors, "program.py") == failure.options["at"], errors
+        assert failure.raising_line(errors, "<string>") == failure.options["at"], errors
     if "prints" in failure.options:
-        assert failure.options["prints"] in output
+        assert failure.options["prints"] in done.stdout
 
 
 def test_there_are_many_and_each_page_was_read():
@@ -147,8 +129,7 @@ def test_the_directive_refuses_what_is_not_complete(page):
     assert "write the program, a line ---, and the message" in warnings
 
 
-def test_an_environment_of_the_caller_does_not_reach_a_program(tmp_path, processes, monkeypatch):
+def test_an_environment_of_the_caller_does_not_reach_a_program(tmp_path, run_python, monkeypatch):
     monkeypatch.setitem(os.environ, "OPENREG_DEVICE_COUNT", "many")
-    failure = Failure("", "RuntimeError", "import torch; torch.openreg.init()", "")
-    code, _, errors = run_in_child(failure, tmp_path, processes)
-    assert code == 0, errors
+    done = run_python("import torch; torch.openreg.init()", tmp_path, {})
+    assert done.returncode == 0, done.stderr

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every example of every page runs and prints what the page says; what a page may not do is refused."""
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,13 @@ from run_page import parts_of
 ROOT = DOCS.parent
 TESTS = Path(__file__).parent
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+# For pages that tell of no backend.
+WITHOUT_A_BACKEND = {AUTOLOAD: "0"}
 # Warnings are errors, as with `python -W error`, but for those of names that PyTorch itself uses and will drop.
 START = """
 import faulthandler, os, sys, warnings
 faulthandler.enable()
-os.chdir({folder!r})
-sys.path[:0] = [{folder!r}, {tests!r}, {root!r}]
+sys.path[1:1] = [{tests!r}, {root!r}]
 warnings.simplefilter("error")
 warnings.simplefilter("ignore", DeprecationWarning)
 """
@@ -33,29 +32,27 @@ print(run_page.run(Path({path!r}), {number}), "examples")
 """
 
 
-def run_part(path, folder, number, settings, processes):
+def run_part(path, folder, number, settings, run_python, tools):
     """A part of a page in a process that has imported torch and nothing else, and in a directory of its own."""
     load = LOAD if settings.get(AUTOLOAD) != "0" else ""
-    script = START.format(folder=str(folder), tests=str(TESTS), root=str(ROOT)) + load
-    script += RUN.format(path=str(path), number=number)
-    # Compilers of extensions look for ninja there.
-    path_of_tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return processes.run(script, env={"ROOT": str(ROOT), "PATH": path_of_tools, **settings}, timeout=280)
+    script = START.format(tests=str(TESTS), root=str(ROOT)) + load + RUN.format(path=str(path), number=number)
+    # The backend loads after the filters of warnings are set.
+    return run_python(script, folder, {"ROOT": str(ROOT), "PATH": tools, **settings, AUTOLOAD: "0"})
 
 
-def run_page(path, folder, processes):
+def run_page(path, folder, settings, *fixtures):
     """All parts of a page, up to the first that fails; gives the last one's process."""
     for number, part in enumerate(parts_of(path.read_text("utf-8"))):
-        done = run_part(path, folder, number, part.settings, processes)
-        if done.code:
+        done = run_part(path, folder, number, settings | part.settings, *fixtures)
+        if done.returncode:
             break
     return done
 
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
-def test_the_examples_of_a_page_do_what_it_says(path, tmp_path, processes):
-    done = run_page(path, tmp_path, processes)
-    assert done.code == 0, done.output + done.errors
+def test_the_examples_of_a_page_do_what_it_says(path, tmp_path, run_python, tools):
+    done = run_page(path, tmp_path, {}, run_python, tools)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def fence(language, *lines):
@@ -92,10 +89,10 @@ def fence(language, *lines):
         "In `a.py`, a new file:\n\n" + fence("python", "raise ValueError"),
     ],
 )
-def test_a_true_page_passes(text, tmp_path, processes):
+def test_a_true_page_passes(text, tmp_path, run_python, tools):
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    done = run_page(tmp_path / "page.md", tmp_path, processes)
-    assert done.code == 0, done.errors
+    done = run_page(tmp_path / "page.md", tmp_path, WITHOUT_A_BACKEND, run_python, tools)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -129,8 +126,8 @@ def test_a_true_page_passes(text, tmp_path, processes):
         ("---\ncommands: .ci/run\n---\n" + fence("console", "rm everything"), "not in .ci/run"),
     ],
 )
-def test_an_untrue_page_is_found_out(text, complaint, tmp_path, processes):
+def test_an_untrue_page_is_found_out(text, complaint, tmp_path, run_python, tools):
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    done = run_page(tmp_path / "page.md", tmp_path, processes)
-    assert done.code != 0
-    assert complaint in done.output + done.errors
+    done = run_page(tmp_path / "page.md", tmp_path, WITHOUT_A_BACKEND, run_python, tools)
+    assert done.returncode != 0
+    assert complaint in done.stdout + done.stderr

@@ -6,17 +6,19 @@ line `---` prepare: they are shown, and not drawn. What follows runs twice, and 
 first call of an operator loads code and asks for memory. Options: `caption`, `environment` (settings,
 `NAME=value NAME=value`), `draw` (a range of the program: only this is drawn), `memory` (a curve below the tracks).
 
-record.py runs the program in a process of its own; openreg-profiler draws. A program that fails fails the build.
+record.py runs the program in a process of its own; openreg-profiler draws. A program that fails fails the build. The
+processes are forked from one that has imported torch and matplotlib.
 """
 
 from __future__ import annotations
 
+import atexit
 import html
 import os
 import re
 import subprocess
-import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,9 +28,11 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
+from openreg_testing.fresh import FreshPython
+
 SEPARATOR = "---"
 RECORD = Path(__file__).with_name("record.py")
-# Seconds: a program takes two, most of it for `import torch`.
+# Seconds: a program takes one.
 LIMIT = 60
 
 
@@ -36,22 +40,24 @@ class TimelineError(RuntimeError):
     """A program that could not be drawn, with what it said."""
 
 
+@cache
+def _python() -> FreshPython:
+    # A profile imports torch._dynamo, which takes as long as torch.
+    python = FreshPython("torch._dynamo", "matplotlib.figure", "matplotlib.backends.backend_svg")
+    atexit.register(python.close)
+    return python
+
+
 def draw(prepare: str, program: str, settings: dict[str, str], within: str = "", memory: bool = False) -> str:
     """The picture of a program as SVG. Raises TimelineError where the program fails or does nothing on a device."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "picture.svg"
-        command = [sys.executable, str(RECORD), str(picture), within, "memory" if memory else ""]
+        source = Path(folder) / "program.txt"
+        source.write_text(f"{prepare}\n{SEPARATOR}\n{program}", encoding="utf-8")
+        command = [str(RECORD), str(source), str(picture), within, "memory" if memory else ""]
         try:
-            done = subprocess.run(
-                command,
-                input=f"{prepare}\n{SEPARATOR}\n{program}",
-                cwd=folder,
-                env=environment | settings,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-            )
+            done = _python().run(*command, env=environment | settings, folder=folder, timeout=LIMIT)
         except subprocess.TimeoutExpired as error:
             raise TimelineError(f"the program did not end within {LIMIT} s") from error
         if done.returncode or not picture.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program from standard input and draws it: `python record.py PICTURE RANGE memory`, see the package's head."""
+"""Runs a program and draws it: `python record.py PROGRAM PICTURE RANGE memory`, see the package's head."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -
 
 def main() -> None:
     """Prepares, runs the program once for what first calls do, and then to be drawn."""
-    output, within, memory = sys.argv[1:]
-    prepare, _, program = sys.stdin.read().rpartition(SEPARATOR)
+    source, output, within, memory = sys.argv[1:]
+    prepare, _, program = Path(source).read_text(encoding="utf-8").rpartition(SEPARATOR)
     names: dict[str, object] = {"torch": torch}
     exec(compile(prepare, "<prepare>", "exec"), names)
     code = compile(program, "<program>", "exec")

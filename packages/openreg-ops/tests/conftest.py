@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all tests have in common; the marks are those of openreg-testing."""
 
+import os
 import uuid
 
 import pytest
 import torch
-from fresh_processes import FreshProcesses
 from manifest import SETUP
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
 from openreg_testing.conformance.operators import subject
+from openreg_testing.conformance.pool import Processes
+from openreg_testing.fresh import FreshPython
 
 # Some tests compare as the conformance kit does, in this process.
 subject.examine_device(SETUP.device, SETUP.manifest)
@@ -24,27 +26,46 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def same_start():
     """Random numbers, counts of fallbacks and the current device are those of no other test."""
-    torch.manual_seed(2026)
+    # Both seeds alone: torch.manual_seed() keeps, for each device that is not there, the stack of its caller.
+    torch.default_generator.manual_seed(2026)
+    torch.openreg.manual_seed_all(2026)
     torch.openreg.reset_fallback_stats()
     yield
     torch.openreg.set_device(0)
 
 
 @pytest.fixture(scope="session")
-def fresh_processes():
-    processes = FreshProcesses()
-    yield processes
-    processes.close()
+def run_program():
+    """Runs Python with these arguments in a process that has imported torch and nothing else.
+
+    Environment variables are keyword arguments; of those for backends the process has no others.
+    """
+    python = FreshPython()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+
+    def run(*arguments, folder, **variables):
+        env = {**kept, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables}
+        return python.run(*arguments, env=env, folder=folder)
+
+    yield run
+    python.close()
 
 
 @pytest.fixture
-def run_python(fresh_processes, tmp_path):
-    """Runs code in a process that has imported torch and nothing else; environment variables are keyword arguments."""
+def run_python(run_program, tmp_path):
+    """Runs code in such a process, in a folder of the test's own."""
 
     def run(code, **variables):
-        return fresh_processes.run(code, tmp_path, variables)
+        return run_program("-c", code, folder=tmp_path, **variables)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def processes():
+    """Started processes for the runs of the conformance kit, each of which would else start its own."""
+    with Processes() as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arguments for every structured operator, by the name of its functional form."""
 
+import functools
+
 import torch
 from network_samples import network_samples
 
@@ -388,8 +390,9 @@ OPTIONS = {
 }
 
 
+@functools.cache
 def make_samples():
-    """Positional arguments on the CPU, the same at every call."""
+    """Positional arguments on the CPU, which nobody may change."""
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(7)
         families = (elementwise, activation_gradients, reductions, indexing, linear_algebra, losses, windows)

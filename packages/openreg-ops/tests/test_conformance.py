@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """PyTorch's table of operators in float32, forward and backward; and that the harness notices what is wrong.
 
-All dtypes and checks: nox -s conformance.
+All samples, dtypes and checks: nox -s conformance.
 """
 
 import conformance_faults
@@ -40,18 +40,20 @@ EXPECTED = {
     "not_repeatable": ("random", "not repeatable"),
 }
 RIGHT = ("right", "right_where_the_cpu_asserts")
+# Of an entry, unlike each other; most entries have fewer.
+MOST_SAMPLES = 12
 
 
 @pytest.fixture(scope="module")
-def quick():
+def quick(processes):
     """The scorecard of all entries, most in float32; its reports name the operators that ran."""
-    return run.quick(SETUP, record_operators=True)
+    return run.quick(SETUP, most_samples=MOST_SAMPLES, record_operators=True, processes=processes)
 
 
 @pytest.fixture(scope="module")
-def faults():
+def faults(processes):
     """The reports of the entries that are wrong on purpose, by name."""
-    card = run.run(SETUP, ["float32"], jobs=2, limit=20, table=FAULTS)
+    card = run.run(SETUP, ["float32"], jobs=2, limit=20, table=FAULTS, processes=processes)
     return {report["name"]: report for report in card.reports}
 
 

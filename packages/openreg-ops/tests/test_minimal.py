@@ -2,9 +2,6 @@
 """OPENREG_OPS=minimal: the set is sufficient with the fallback, and no operator of it can be left out."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,18 +12,10 @@ BY_OPERATOR = {"aten::convolution", "aten::convolution_backward"}
 
 
 @pytest.fixture(scope="session")
-def report():
+def report(run_program, tmp_path_factory):
     """How each scenario ended with the set, and without its operator."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     program = Path(__file__).with_name("minimal_scenarios.py")
-    result = subprocess.run(
-        [sys.executable, str(program)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-    )
+    result = run_program(str(program), folder=tmp_path_factory.mktemp("minimal"))
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

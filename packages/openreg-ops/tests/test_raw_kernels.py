@@ -5,9 +5,6 @@ Some are chosen by OPENREG_KERNELS when the package is loaded, so those run in p
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -83,17 +80,9 @@ def test_another_value_is_refused_with_the_accepted_form(run_python, value):
 
 
 @pytest.fixture(scope="module")
-def opinfo_results(tmp_path_factory):
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
-    ran = subprocess.run(
-        [sys.executable, str(TESTS / "raw_kernels.py"), "error"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "OPENREG_KERNELS": "raw"},
-        cwd=tmp_path_factory.mktemp("opinfo"),
-    )
+def opinfo_results(run_program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("opinfo")
+    ran = run_program(str(TESTS / "raw_kernels.py"), "error", folder=folder, OPENREG_KERNELS="raw")
     assert ran.returncode == 0, ran.stderr[-3000:]
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures. Nothing here imports torch before a test asks for it, because the tests of the driver need none."""
+"""Fixtures. The tests of the driver need neither torch nor openreg-testing: only fixtures import them."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from driver.conftest import find_library
+from driver.conftest import Outcome, find_library
 from driver.device_api import Api
-from fresh_process import FreshProcesses, Outcome
 
 RunPython = Callable[..., Outcome]
 
@@ -20,24 +21,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def fresh_processes() -> Iterator[FreshProcesses]:
-    processes = FreshProcesses()
-    yield processes
-    processes.close()
+def run_python() -> Iterator[RunPython]:
+    """Run a script in a process that has imported torch only, without settings of the device."""
+    from openreg_testing.fresh import FreshPython
+
+    python = FreshPython()
+    # Now: what a test imports may add variables, such as TORCHINDUCTOR_CACHE_DIR, with which nothing is forked.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+    kept["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+
+    def run(script: str, *, env: Mapping[str, str] | None = None, finalize: bool = False) -> Outcome:
+        done = python.run("-c", textwrap.dedent(script), env={**kept, **(env or {})}, finalize=finalize)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    yield run
+    python.close()
 
 
 @pytest.fixture
-def run_python(fresh_processes: FreshProcesses) -> RunPython:
-    """Run a script in a process that has imported torch only."""
-    return fresh_processes.run
-
-
-@pytest.fixture
-def succeed(fresh_processes: FreshProcesses) -> RunPython:
+def succeed(run_python: RunPython) -> RunPython:
     """Run a script, which has to end well and to say nothing on standard error."""
 
     def run(script: str, **options: object) -> Outcome:
-        outcome = fresh_processes.run(script, **options)
+        outcome = run_python(script, **options)
         assert (outcome.code, outcome.errors) == (0, ""), outcome
         return outcome
 

@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Installations made for one test: a folder that holds torch, the doctor, and what a test plants in it.
 
-Python runs there without its own site-packages (-S), so that the folder is all that is installed.
+Python runs there without its own site-packages (-S), so that the folder is all that is installed. The doctor and its
+children are forked from an interpreter that has imported torch, unless a test is about another torch or another start.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from openreg_testing.fresh_children import FreshFamily
+
 SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
 OURS = ("openreg", "torch_openreg", "_openreg")
+# What the doctor imports, and its probes of torch; without torch._dynamo, which registers kernels that would be seen.
+IMPORTED = (
+    "packaging.requirements",
+    "rich.console",
+    "torch.distributed.tensor",
+    "torch.fx.experimental.symbolic_shapes",
+)
 
 
 @dataclass
@@ -62,6 +72,20 @@ def site_packages() -> Path:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parents[1]
+
+
+def environment(path: Path) -> dict[str, str]:
+    """That of this process without settings, for a Python to which this folder is all that is installed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
+    return {**kept, "PYTHONPATH": str(path)}
+
+
+@cache
+def family() -> FreshFamily:
+    """Runs the doctor for all tests."""
+    python = FreshFamily(*IMPORTED, options=("-S", "-B"), env=environment(site_packages()))
+    atexit.register(python.close)
+    return python
 
 
 class Installation:
@@ -122,24 +146,16 @@ class Installation:
                 (link / path.name).symlink_to(path)
         return link
 
-    def python(self, *arguments: str, **variables: str) -> Diagnosis:
-        """Runs Python in this installation."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
-        outcome = subprocess.run(
-            [sys.executable, "-S", "-B", *arguments],
-            env={**env, "PYTHONPATH": str(self.folder), **variables},
-            cwd=self.folder.parent,
-            capture_output=True,
-            text=True,
-            timeout=800,
-            check=False,
-        )
+    def python(self, *arguments: str, fresh: bool = False, **variables: str) -> Diagnosis:
+        """Runs Python in this installation; ``fresh``, without a fork."""
+        env = {**environment(self.folder), **variables}
+        outcome = family().run(*arguments, env=env, folder=self.folder.parent, timeout=800, fresh=fresh)
         return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
 
-    def doctor(self, *arguments: str, **variables: str) -> Diagnosis:
+    def doctor(self, *arguments: str, fresh: bool = False, **variables: str) -> Diagnosis:
         """The doctor's findings as data; each that is not as it should be has its cost and what to do."""
         patient = ("--json", "--timeout", "600")  # a busy machine may need minutes to import torch the first time
-        diagnosis = self.python("-m", *self.command, *patient, *arguments, **variables)
+        diagnosis = self.python("-m", *self.command, *patient, *arguments, fresh=fresh, **variables)
         findings = diagnosis.document["findings"] if diagnosis.output else []
         assert [item for item in findings if item["status"] != "ok" and not (item["costs"] and item["fix"])] == []
         return diagnosis

@@ -9,22 +9,26 @@ import sys
 from pathlib import Path
 
 import pytest
+from doctor_site import IMPORTED
 
 from openreg_doctor import backend, checks, installed, table
 from openreg_doctor.children import Outcome
 from openreg_doctor.examination import Examination, Order, _request
 from openreg_runtime import installed_plugins
+from openreg_testing.fresh_children import FreshFamily
 
 
-def run(*arguments, module="openreg_runtime", **variables):
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def run():
+    """Runs the command; it and its children are forked from an interpreter that has imported torch."""
+    python = FreshFamily(*IMPORTED)
+
+    def run(*arguments, module="openreg_runtime", **variables):
+        env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables}
+        return python.run("-m", module, *arguments, env=env)
+
+    yield run
+    python.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +47,19 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "text"), WRONG)
-def test_wrong_use_has_status_2_and_says_what_is_right(arguments, text):
+def test_wrong_use_has_status_2_and_says_what_is_right(run, arguments, text):
     outcome = run(*arguments)
     assert outcome.returncode == 2
     assert text in outcome.stderr
     assert outcome.stdout == ""
 
 
-def test_the_device_is_examined_where_no_other_is_named():
+def test_the_device_is_examined_where_no_other_is_named(run):
     shown = run("doctor", "--help").stdout
     assert "(default: openreg)" in " ".join(shown.split())
 
 
-def test_the_doctor_finds_the_device_without_its_name():
+def test_the_doctor_finds_the_device_without_its_name(run):
     told = json.loads(run("--json", module="openreg_doctor").stdout)
     assert told["device"] == "openreg"
     findings = {item["check"]: item["status"] for item in told["findings"]}
@@ -77,7 +81,7 @@ runpy.run_module("openreg_runtime", run_name="__main__", alter_sys=False)
     assert outcome.stderr.endswith("pip install openreg-doctor\n")
 
 
-def test_an_operator_without_a_kernel_goes_to_the_fallback():
+def test_an_operator_without_a_kernel_goes_to_the_fallback(run):
     outcome = run("doctor", "--json", "--op", "aten::geqrf", OPENREG_OPS="minimal")
     described = json.loads(outcome.stdout)["operator"]
     facts = {fact["aspect"]: fact["text"] for fact in described["facts"]}
@@ -88,7 +92,7 @@ def test_an_operator_without_a_kernel_goes_to_the_fallback():
     assert facts["overload aten::geqrf.a"].startswith("fallback")
 
 
-def test_the_overloads_of_an_operator_are_told_with_how_each_is_served():
+def test_the_overloads_of_an_operator_are_told_with_how_each_is_served(run):
     outcome = run("doctor", "--json", "--op", "aten::hypot")
     told = json.loads(outcome.stdout)
     facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}

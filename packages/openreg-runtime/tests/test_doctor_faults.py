@@ -84,7 +84,7 @@ def test_another_torch(installation):
     text = version.read_text("utf-8")
     version.unlink()
     version.write_text(text + "\n__version__ = '2.12.1'\n", "utf-8")
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)
     diagnosis.finds("environment.torch", "torch 2.12.1 is imported", f"but pip knows torch {RELEASE}")
     (wanted,) = re.findall(r"^2\.\d+", runtime_record(installation)["torch_version"])
     fix = f"pip install 'torch=={wanted}.*', or another release of openreg: pip install --upgrade openreg-runtime"
@@ -117,7 +117,7 @@ def test_another_torch_in_the_metadata(installation):
 
 def test_a_torch_that_does_not_import(installation):
     (installation.folder / "torch").unlink()
-    diagnosis = installation.doctor()
+    diagnosis = installation.doctor(fresh=True)
     mend = f"pip install --force-reinstall 'torch=={RELEASE}.*'"
     diagnosis.finds("environment.torch", "ModuleNotFoundError: No module named 'torch'", mend)
 

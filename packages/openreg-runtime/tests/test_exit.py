@@ -76,4 +76,4 @@ def in_thread(function):
 def test_a_process_ends_at_once_with(succeed, name):
     lines = SCRIPTS[name].strip().splitlines()
     body = "\n".join(line.removeprefix("        ") for line in lines)
-    succeed(PREAMBLE + body, finalise=True)
+    succeed(PREAMBLE + body, finalize=True)

@@ -116,7 +116,7 @@ def test_a_child_that_ends_by_itself_ends_well(succeed):
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             assert torch.openreg.memory_allocated() == 512
     """,
-        finalise=True,
+        finalize=True,
     )
 
 

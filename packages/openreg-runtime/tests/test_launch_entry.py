@@ -317,7 +317,7 @@ def test_it_waits_without_the_gil_with(succeed, native, name):
     settings, body = CASES[name]
     lines = (line.removeprefix("        ") for line in body.strip("\n").splitlines())
     preamble = IN_A_PROCESS_OF_ITS_OWN.format(path=f"{native('generated')}{MODULE_SUFFIX}")
-    succeed(preamble + "\n".join(lines), env=settings, finalise=True)
+    succeed(preamble + "\n".join(lines), env=settings, finalize=True)
 
 
 def test_a_forked_child_is_refused(succeed, native):

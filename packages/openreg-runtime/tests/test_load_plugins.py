@@ -10,6 +10,8 @@ import pytest
 import torch
 from plugin_site import Site
 
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
+
 # A plug-in that works with a complete runtime only.
 PLUGIN = """
 import openreg_runtime
@@ -141,7 +143,7 @@ def test_a_plugin_that_ends_the_process_is_an_error(site, load):
     assert "pip uninstall vendor-a" in output
 
 
-@pytest.mark.parametrize("first", ["torch", "openreg_runtime", "vendor_a", "vendor_b"])
+@pytest.mark.parametrize("first", ["torch", "openreg_runtime", "vendor_a", pytest.param("vendor_b", marks=FURTHER)])
 def test_a_package_may_be_imported_before_torch(site, python, first):
     plugin(site, "vendor-a")
     plugin(site, "vendor-b")
@@ -188,7 +190,7 @@ if errors: raise errors[0]
 """
 
 
-@pytest.mark.parametrize("other", ["torch", "openreg_runtime", "vendor_b"])
+@pytest.mark.parametrize("other", [pytest.param("torch", marks=FURTHER), "openreg_runtime", "vendor_b"])
 def test_two_threads_may_import_at_once(site, python, other):
     plugin(site, "vendor-b", PLUGIN.replace("import openreg_runtime", "import openreg_runtime, torch"))
     plugin(site, "vendor-a")

@@ -266,5 +266,5 @@ def test_recording_survives_threads_and_the_end_of_the_process(succeed):
         assert len(torch.openreg.memory._snapshot()["device_traces"][0]) == 50
         kept = torch.UntypedStorage(3000, device="openreg")
         """,
-        finalise=True,
+        finalize=True,
     )

@@ -76,8 +76,9 @@ def orders(run_script: RunScript, runs: str, *, before: str = AFTER_THE_WORK, wa
 
 
 @needs_fork
-def test_100_runs_of_a_seed_have_one_order_however_late_the_signals(run_script: RunScript) -> None:
-    assert orders(run_script, "[len({order_of(7, index % 2) for index in range(100)})]") == [1]
+@pytest.mark.parametrize("runs", [40, pytest.param(100, marks=pytest.mark.endurance)])
+def test_all_runs_of_a_seed_have_one_order_however_late_the_signals(run_script: RunScript, runs: int) -> None:
+    assert orders(run_script, f"[len({{order_of(7, index % 2) for index in range({runs})}})]") == [1]
 
 
 @needs_fork
