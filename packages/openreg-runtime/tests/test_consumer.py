@@ -41,7 +41,7 @@ def cmake(*arguments):
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
     )
     # CMake breaks its messages into lines.
     return result.returncode, " ".join(result.stdout.split())
