@@ -82,7 +82,9 @@ def fill(
     if others:
         sources.append(fetch(session, wheelhouse, session.name, others))
     links = [argument for folder in sources for argument in ("--find-links", str(folder))]
-    into = ("--offline", "--no-index", "--only-binary", ":all:", *links, "--python", str(place))
+    # A wheel of ours is another one after each build, with the name that uv has in its cache.
+    ours = [argument for name in wheelhouse.packages for argument in ("--refresh-package", name)]
+    into = ("--no-index", "--only-binary", ":all:", *links, *ours, "--python", str(place))
     uv(session, wheelhouse, "pip", "install", "--quiet", *into, *wanted, *others, variables=variables)
 
 

@@ -5,7 +5,6 @@ Its argument is a list in JSON of what each one needs: the arguments of torchrun
 name of a network namespace, or none. The exit status is the number of launchers that failed.
 """
 
-import ctypes
 import json
 import os
 import subprocess
@@ -13,21 +12,13 @@ import sys
 import traceback
 
 import torch
+from _platform import HAS_FORK, enter_network_namespace, in_later_children
 from torch.distributed import run
-
-
-def enter(namespace):
-    """Lets this process see the network of that namespace alone (Python has os.setns from 3.12 on)."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    opened = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
-    if libc.setns(opened, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"the network namespace {namespace} cannot be entered")
-    os.close(opened)
 
 
 def launch(namespace, environment, arguments):
     """Starts a launcher; gives what waits for it and tells whether it failed."""
-    if not hasattr(os, "fork"):
+    if not HAS_FORK:
         command = [sys.executable, "-m", "torch.distributed.run", *arguments]
         return subprocess.Popen(command, env={**os.environ, **environment}).wait
     child = os.fork()
@@ -36,7 +27,7 @@ def launch(namespace, environment, arguments):
     status = 1
     try:
         if namespace:
-            enter(namespace)
+            enter_network_namespace(namespace)
         os.environ.update(environment)
         run.main(arguments)
         status = 0
@@ -50,7 +41,6 @@ def launch(namespace, environment, arguments):
 
 # PyTorch makes its pool of threads anew in the first call after a fork, and not thread-safely: autograd's threads would
 # make that call at the same time. One is how many torchrun gives to each of several ranks.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+in_later_children(lambda: torch.set_num_threads(1))
 waiting = [launch(*one) for one in json.loads(sys.argv[1])]
 sys.exit(sum(wait() != 0 for wait in waiting))

@@ -5,18 +5,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from _platform import FORKED_RANKS
 from machines import free_port, losses, two_machines
 
 from openreg_testing.fresh import FreshPython
 
 PROGRAM = Path(__file__).with_name("program.py")
 LAUNCHERS = Path(__file__).with_name("launchers.py")
-# Ranks that begin as copies of the launcher, instead of importing torch themselves.
-FORKED = ("--run-path", "--start-method", "fork") if sys.platform == "linux" else ()
 NEAR = 5e-6
 
 
@@ -62,7 +60,7 @@ def test_two_machines(python, alone, tmp_path):
         check_apart(machines)
         launchers = [
             launched(
-                *FORKED,
+                *FORKED_RANKS,
                 *("--nnodes", "2", "--node-rank", str(i), "--nproc-per-node", "1"),
                 *("--master-addr", host, "--master-port", str(port), tmp_path),
                 namespace=machine.namespace,
@@ -87,7 +85,7 @@ def check_apart(machines):
 @pytest.mark.parametrize("failure", ["killed", pytest.param("raises", marks=pytest.mark.endurance), "aborts"])
 def test_the_launcher_starts_again_what_failed(python, alone, tmp_path, failure):
     """The program goes on from what it saved last."""
-    options = (*FORKED, "--standalone", "--nproc-per-node", "2", "--max-restarts", "1")
+    options = (*FORKED_RANKS, "--standalone", "--nproc-per-node", "2", "--max-restarts", "1")
     run(python, launched(*options, tmp_path), failure=failure)
     check(tmp_path, alone, 2)
     assert (tmp_path / "attempt1").exists()
@@ -100,6 +98,6 @@ def test_a_machine_more(python, alone, tmp_path):
     shutil.copytree(alone / "step4", tmp_path / "step4")
     first = (alone / "losses").read_text().splitlines(keepends=True)[:4]
     (tmp_path / "losses").write_text("".join(first))
-    run(python, launched(*FORKED, "--standalone", "--nproc-per-node", "2", tmp_path))
+    run(python, launched(*FORKED_RANKS, "--standalone", "--nproc-per-node", "2", tmp_path))
     check(tmp_path, alone, 2)
     assert len((tmp_path / "losses").read_text().splitlines()) == 12

@@ -7,6 +7,7 @@ Needs openreg-distributed, which this package does not.
 import importlib.util
 
 import pytest
+from _platform import START_METHOD
 from profiles import Exported, check
 
 from openreg_profiler import resources
@@ -58,9 +59,7 @@ def run(rank, store):
     distributed.destroy_process_group()
 
 if __name__ == "__main__":
-    # Where there is fork, the ranks need not import everything again.
-    method = "fork" if hasattr(os, "fork") else "spawn"
-    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=method)
+    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=sys.argv[2])
 """
 
 
@@ -76,7 +75,7 @@ def traces(python, folder, tmp_path):
     if not output.exists():
         program = tmp_path / "program.py"
         program.write_text(PROGRAM, "utf-8")
-        result = python("", str(program), str(tmp_path / "store"))
+        result = python("", str(program), str(tmp_path / "store"), START_METHOD)
         assert result.returncode == 0, result.stderr
         for name in ("both", "device"):
             (tmp_path / f"{name}.json").rename(folder / f"{name}.json")

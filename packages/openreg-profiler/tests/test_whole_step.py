@@ -8,6 +8,7 @@ import importlib.util
 import json
 
 import pytest
+from _platform import START_METHOD
 from profiles import Exported, check, operators
 
 MISSING = [name for name in ("openreg_compile", "openreg_distributed") if importlib.util.find_spec(name) is None]
@@ -73,16 +74,14 @@ def run(rank, store):
     distributed.destroy_process_group()
 
 if __name__ == "__main__":
-    # Where there is fork, the ranks need not import everything again.
-    method = "fork" if hasattr(os, "fork") else "spawn"
-    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=method)
+    multiprocessing.start_processes(run, args=(sys.argv[1],), nprocs=2, start_method=sys.argv[2])
 """
 
 
 def test_every_task_of_a_step_that_uses_everything_is_there_once(python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, "utf-8")
-    result = python("", str(program), str(tmp_path / "store"))
+    result = python("", str(program), str(tmp_path / "store"), START_METHOD)
     assert result.returncode == 0, result.stderr
     launches, copies = json.loads(result.stdout.splitlines()[-1])
     found = Exported(tmp_path / "trace.json")

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 import torch
+from driver._platform import HAS_FORK
 
 import openreg_runtime
 from openreg_runtime import _startup
@@ -42,11 +43,11 @@ def test_every_public_name_of_the_module_exists_and_is_documented():
 
 
 def test_importing_initialises_nothing(succeed):
-    succeed("""
+    succeed(f"""
         import os, torch, openreg_runtime
         assert torch.openreg.is_available() and torch.openreg.device_count() == 2
         assert not torch.openreg.is_initialized() and not torch.openreg._initialized
-        if hasattr(os, "fork"):
+        if {HAS_FORK}:
             child = os.fork()
             if child == 0:
                 torch.openreg.init()

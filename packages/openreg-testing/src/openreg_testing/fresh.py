@@ -110,8 +110,10 @@ class FreshPython:
                 self._server = None
 
     def _can_be_forked(self, arguments: tuple[str, ...], env: Mapping[str, str]) -> bool:
+        from ._platform import HAS_FORK  # not at the top: the interpreter that forks runs this file alone
+
         is_program = arguments[0] in ("-c", "-m") or not arguments[0].startswith("-")
-        return hasattr(os, "fork") and is_program and _read_at_start(env) == _read_at_start(self._env)
+        return HAS_FORK and is_program and _read_at_start(env) == _read_at_start(self._env)
 
     def _ask(self, request: dict[str, Any], timeout: float) -> int:
         with self._lock:
