@@ -114,8 +114,9 @@ def test_a_signal_is_a_negative_status(python):
 @forked
 @pytest.mark.parametrize("fresh", [False, True])
 def test_what_takes_too_long_is_killed_and_raises(python, fresh):
+    limit = 0.1  # seconds, of a program that would not end
     with pytest.raises(subprocess.TimeoutExpired):
-        python("-c", "import time; time.sleep(3600)", timeout=0.1, fresh=fresh)
+        python("-c", "import time; time.sleep(3600)", timeout=limit, fresh=fresh)
     assert python("-c", "print('the next one')").stdout == "the next one\n"
 
 
