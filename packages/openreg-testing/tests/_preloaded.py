@@ -28,4 +28,6 @@ class Further:
 
 
 with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-    pytest.main(["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", folder], plugins=[Further])
+    # xdist gives its workers the sys.path of its own import, so each run imports it.
+    without = [argument for name in ("cacheprovider", "xdist", "xdist.looponfail") for argument in ("-p", f"no:{name}")]
+    pytest.main(["-c", os.devnull, "--rootdir", folder, *without, folder], plugins=[Further])
