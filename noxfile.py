@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
-from tools.environments import fetch, foreign_requirements  # noqa: E402
+from tools.environments import fetch_all  # noqa: E402
 from tools.lane import NOX, PYTEST, Lane  # noqa: E402
 from tools.lock import lock  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
@@ -112,7 +112,7 @@ def wheels(session: nox.Session) -> None:
     """Fill dist/ with the wheel of every package, and fetch what lanes install besides."""
     for wheel in WHEELHOUSE.provide(session, list(PACKAGES)).values():
         session.log(f"dist/{wheel.name}")
-    fetch(session, WHEELHOUSE, "packages", foreign_requirements(PACKAGES))
+    fetch_all(session, WHEELHOUSE, extras=True)
 
 
 @nox.session(name="wheel-quality")

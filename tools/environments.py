@@ -29,15 +29,24 @@ from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 UV_SETTINGS = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}  # settings of this machine change nothing
 
 
-def foreign_requirements(packages: Mapping[str, Package]) -> list[str]:
-    """What the packages and their extras need that is neither a package of this repository nor torch."""
+def foreign_requirements(packages: Mapping[str, Package], *, extras: bool) -> list[str]:
+    """What the packages, or their extras, need that is neither a package of this repository nor torch."""
     wanted = {
         item
         for package in packages.values()
-        for items in (package.requirements, *package.extras.values())
+        for items in (package.extras.values() if extras else [package.requirements])
         for item in items
     }
     return sorted(item for item in wanted if requirement_name(item) not in {*packages, "torch"})
+
+
+def fetch_all(session: nox.Session, wheelhouse: Wheelhouse, *, extras: bool) -> list[Path]:
+    """The folders with what the packages need from others, and with `extras` what their extras need, too."""
+    kinds = {"packages": False, "extras": True} if extras else {"packages": False}
+    return [
+        fetch(session, wheelhouse, label, foreign_requirements(wheelhouse.packages, extras=of_extras))
+        for label, of_extras in kinds.items()
+    ]
 
 
 def fetch(session: nox.Session, wheelhouse: Wheelhouse, label: str, requirements: Sequence[str]) -> Path:
@@ -78,7 +87,7 @@ def fill(
     What the environment has already, and fits, is left.
     """
     link_distribution("torch", wheelhouse.environment(session), place)
-    sources = [wheelhouse.dist, fetch(session, wheelhouse, "packages", foreign_requirements(wheelhouse.packages))]
+    sources = [wheelhouse.dist, *fetch_all(session, wheelhouse, extras=any("[" in item for item in wanted))]
     if others:
         sources.append(fetch(session, wheelhouse, session.name, others))
     links = [argument for folder in sources for argument in ("--find-links", str(folder))]
