@@ -46,10 +46,10 @@ from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
 LANES = [f"test-{name}" for name in PACKAGES]
-# What decides whether a change is good: first what needs no wheels, as these are built beside it.
+# These sessions decide whether a change is good. Those without wheels come first: the wheels are built beside them.
 WITHOUT_WHEELS = ["asan", "tsan", "lint"]
 DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(LANES), "wheel-quality"]
-# What takes longer: the workflow runs it, and `nox` without arguments does not.
+# These take longer: the workflow runs them, and `nox` without arguments does not.
 SLOW = [
     *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "libraries", "macos", "onnx"),
     *("quickstart", "recipe", "release", "settings", "soak", "stress", "subsets", "template", "tidy", "tutorial"),

@@ -46,7 +46,6 @@ PLANTED = [
     ("same_in_every_package", f"{OPS}/LICENSE", "", "x"),
     ("same_in_every_package", f"{OPS}/tests/test_isolation.py", "", "x"),
     ("same_in_every_package", "templates/package/tests/test_isolation.py", "", "x"),
-    ("same_in_every_package", f"{OPS}/tests/doctor_site.py", "", "x"),
     ("names_derive_from_one", OPS, GONE, "packages/ops"),
     ("names_derive_from_one", f"{OPS}/src/openreg_ops", GONE, f"{OPS}/src/ops"),
     ("names_derive_from_one", f"{OPS}/CMakeLists.txt", "", "project(ops)\n"),

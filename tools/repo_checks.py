@@ -24,7 +24,6 @@ from tools.torch_release import pins_are_of_one_release
 SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
-SAME_WHERE_PRESENT = ("tests/doctor_site.py",)
 SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typing")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
@@ -61,7 +60,7 @@ def package_shape(root: Path) -> list[str]:
 def same_in_every_package(root: Path) -> list[str]:
     """Files that are copies stay copies."""
     problems = []
-    for name in SAME_IN_EVERY_PACKAGE + SAME_WHERE_PRESENT:
+    for name in SAME_IN_EVERY_PACKAGE:
         copies = [item.folder / name for item in discover(root).values()]
         copies = [path for path in [root / name, *copies, *root.glob(f"templates/*/{name}")] if path.is_file()]
         problems += [

@@ -12,7 +12,7 @@ START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # Options of torchrun for ranks that begin as copies of the launcher, instead of importing torch themselves.
 FORKED_RANKS = ("--run-path", "--start-method", "fork") if sys.platform == "linux" else ()
 
-# What several tests let their processes import.
+# The forkserver imports these once for the processes of several tests.
 _IMPORTED_ONCE = [
     "torch.distributed",
     "torch.distributed.checkpoint",

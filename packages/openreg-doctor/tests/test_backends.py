@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from doctor_site import Installation
+
+from openreg_testing.doctor_site import Installation
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

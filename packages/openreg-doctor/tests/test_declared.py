@@ -5,9 +5,9 @@ import json
 import shutil
 
 import pytest
-from doctor_site import Installation
 
 from openreg_doctor import backend, table
+from openreg_testing.doctor_site import Installation
 
 RUNTIME = """
 device = "kettle"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from doctor_site import Installation
 
 from openreg_doctor import declarations, table
+from openreg_testing.doctor_site import Installation
 
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "openreg_doctor"
 RELEASE = ".".join(torch.__version__.split(".")[:2])

@@ -110,7 +110,6 @@ def run_with(settings, function):
     for setting in settings:
         child = os.fork()
         if child == 0:
-            torch.set_num_threads(torch.get_num_threads())  # makes PyTorch's pool before autograd's threads do at once
             os.environ.update(setting)
             print(*function(), flush=True)
             os._exit(0)

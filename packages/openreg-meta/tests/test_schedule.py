@@ -66,7 +66,6 @@ def train():
 for seed in (None, *range(1, SEEDS + 1)):
     child = os.fork()
     if child == 0:
-        torch.set_num_threads(torch.get_num_threads())  # makes PyTorch's pool before autograd's threads do at once
         if seed is not None:
             os.environ["OPENREG_SCHEDULE_SEED"] = str(seed)
         print(train(), flush=True)

@@ -40,7 +40,7 @@ EXPECTED = {
     "not_repeatable": ("random", "not repeatable"),
 }
 RIGHT = ("right", "right_where_the_cpu_asserts")
-# Of an entry, unlike each other; most entries have fewer.
+# An entry is compared with at most so many samples, which differ from each other; most entries have fewer.
 MOST_SAMPLES = 12
 
 

@@ -4,5 +4,5 @@
 import os
 
 HAS_FORK = hasattr(os, "fork")
-# Of processes of torch.multiprocessing: where there is fork, the ranks need not import everything again.
+# Ranks of torch.multiprocessing are forked where that is possible, and then need not import everything again.
 START_METHOD = "fork" if HAS_FORK else "spawn"

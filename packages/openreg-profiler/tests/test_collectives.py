@@ -22,7 +22,7 @@ pytestmark = [
 
 # Two ranks do the same, of which the first keeps its traces: one with the host's operators, one without.
 PROGRAM = """
-import os, sys
+import sys
 import torch
 from torch import distributed, multiprocessing
 from torch.profiler import ProfilerActivity, profile

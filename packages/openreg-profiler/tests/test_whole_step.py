@@ -20,7 +20,7 @@ pytestmark = [
 
 # The first rank keeps its trace, and says what the driver has counted meanwhile.
 PROGRAM = """
-import json, os, sys, warnings
+import json, sys, warnings
 import torch
 import torch._inductor.compile_fx  # once for both ranks
 from torch import distributed, multiprocessing, nn

@@ -26,7 +26,7 @@ def run_python() -> Iterator[RunPython]:
     from openreg_testing.fresh import FreshPython
 
     python = FreshPython()
-    # Now: what a test imports may add variables, such as TORCHINDUCTOR_CACHE_DIR, with which nothing is forked.
+    # Taken once: a variable that a test or an import of its adds must not reach other scripts.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     kept["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 

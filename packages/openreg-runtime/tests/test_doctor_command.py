@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from doctor_site import IMPORTED
 
 from openreg_doctor import backend, checks, installed, table
 from openreg_doctor.children import Outcome
 from openreg_doctor.examination import Examination, Order, _request
 from openreg_runtime import installed_plugins
+from openreg_testing.doctor_site import IMPORTED
 from openreg_testing.fresh_children import FreshFamily
 
 

@@ -7,7 +7,8 @@ import re
 from importlib import metadata as installed
 
 import pytest
-from doctor_site import Installation
+
+from openreg_testing.doctor_site import Installation
 
 # The release of torch that the wheels are compiled for, as "2.13".
 RELEASE = ".".join(installed.version("torch").split(".")[:2])

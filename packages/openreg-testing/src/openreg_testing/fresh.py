@@ -172,7 +172,7 @@ def _paths(variable: str) -> list[str]:
 def _become(request: dict[str, Any]) -> None:
     """Gives this process the folder, the environment and the streams of the request."""
     torch = sys.modules["torch"]
-    inherited_path = os.environ.get("PYTHONPATH", "")
+    inherited = _paths(os.environ.get("PYTHONPATH", ""))
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["env"])
@@ -181,7 +181,6 @@ def _become(request: dict[str, Any]) -> None:
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  (the server's has read ahead)
-    inherited = _paths(inherited_path)
     sys.path[:] = [*_paths(request["env"].get("PYTHONPATH", "")), *(path for path in sys.path if path not in inherited)]
     # PyTorch makes its pool of threads anew in the first call after a fork, and not thread-safely: autograd's threads
     # would make that call at the same time, here and in what the program forks.

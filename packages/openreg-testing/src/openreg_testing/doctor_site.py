@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installations made for one test: a folder that holds torch, the doctor, and what a test plants in it.
+"""Installations made for one test of the doctor: a folder that holds torch, the doctor, and what a test plants in it.
 
 Python runs there without its own site-packages (-S), so that the folder is all that is installed. The doctor and its
 children are forked from an interpreter that has imported torch, unless a test is about another torch or another start.
@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from openreg_testing.fresh_children import FreshFamily
+from .fresh_children import FreshFamily
 
 SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
 OURS = ("openreg", "torch_openreg", "_openreg")
-# What the doctor imports, and its probes of torch; without torch._dynamo, which registers kernels that would be seen.
+# The doctor and its probes import these. torch._dynamo is not among them: it registers kernels that would be seen.
 IMPORTED = (
     "packaging.requirements",
     "rich.console",
@@ -40,7 +40,9 @@ class Diagnosis:
 
     @property
     def document(self) -> dict[str, Any]:
-        return json.loads(self.output)
+        """The findings as data."""
+        found: dict[str, Any] = json.loads(self.output)
+        return found
 
     @property
     def problems(self) -> dict[str, str]:
@@ -48,6 +50,7 @@ class Diagnosis:
         return self.texts("problem")
 
     def texts(self, status: str) -> dict[str, str]:
+        """Check -> all texts, of the findings with this status."""
         return {
             finding["check"]: " | ".join((finding["what"], finding["costs"], finding["fix"]))
             for finding in self.document["findings"]
