@@ -85,9 +85,9 @@ def test_the_help_shows_the_command_that_was_typed_and_the_default(device, defau
 @pytest.mark.parametrize("pattern", ["settings.OPENREG_POISN", "settings.OPENREG_POISON.*"])
 def test_a_pattern_that_matches_no_check_is_mentioned_with_suggestions(pattern, capsys):
     sections = [Section("Settings", (Finding("settings.OPENREG_POISON", "ok", "0"), PROBLEM))]
-    command._mention_patterns_without_check(("settings.*", "module.sync*", pattern), sections)
+    command._report_unmatched_patterns(("settings.*", "module.sync*", pattern), sections)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"doctor: --ignore {pattern!r} matches no check of this report; is one of these meant? ")
+    assert line.startswith(f"doctor: --ignore {pattern!r} matches no check of this report; similar checks: ")
     assert "settings.OPENREG_POISON" in line
 
 
@@ -118,7 +118,7 @@ def test_operators_are_found_in_any_usual_spelling(asked, meant):
 
 def test_several_overloads_of_equal_right_are_listed():
     text = explanation._suggest("aten::all", *[operators.choose("aten::all", KNOWN)[1], []])
-    assert text == "'aten::all' has several overloads; ask for one of them: aten::all.dim, aten::all.out"
+    assert text == "--op: 'aten::all' has several overloads; give one of them: aten::all.dim, aten::all.out"
 
 
 RULES = [
@@ -194,12 +194,12 @@ def test_a_terminal_gets_colours_and_its_own_width(monkeypatch, capsys):
 
 
 def test_what_is_as_it_should_be_is_counted_and_listed_on_request(capsys):
-    healthy = report(Finding("module.synchronize", "ok", "torch.openreg.synchronize is there"))
+    healthy = report(Finding("module.synchronize", "ok", "torch.openreg.synchronize exists"))
     terminal.show(healthy, verbose=False)
     assert "1 as they should be" in capsys.readouterr().out
     terminal.show(healthy, verbose=True)
     output = capsys.readouterr().out
-    assert "torch.openreg.synchronize is there" in output
+    assert "torch.openreg.synchronize exists" in output
     assert "openreg: no problem found" in output
 
 
@@ -249,7 +249,7 @@ def test_names_that_only_users_ask_for_are_counted(capsys):
     )
     terminal.show(report(note, Finding("settings.OPENREG_OPS", "note", "OPENREG_OPS=minimal")), verbose=False)
     output = capsys.readouterr().out
-    assert "1 missing that only users ask for" in output
+    assert "1 missing that only users call" in output
     assert "reset_device" not in output
     assert "OPENREG_OPS=minimal" in output
 

@@ -151,18 +151,18 @@ def test_a_check_of_a_package_runs_without_the_package(kettle):
     assert "half of kettle" in diagnosis.texts("note")["water.level"]
     assert "startup.kettle" in diagnosis.texts("ok")
     diagnosis.finds("checks.broken", "broken = kettle._check:broken of kettle fails: OSError: no thermometer")
-    diagnosis.finds("checks.wrong", "which is no section of findings")
+    diagnosis.finds("checks.wrong", "which is not a Section of Findings")
     diagnosis.finds("checks.x", "'kettle:x' is not of the form package.module:function")
 
 
 BAD = {
     "cannot be read": "device = ",
     "KeyError('device')": "without = 'x'",
-    "4 is no text": "device = 4",
-    "whose doctor.toml is not as it should be: TypeError": "device = 'x'\n[settings.A]\ndefalt = 'x'",
-    "hooks.module has a value of the wrong kind": "device = 'x'\n[hooks]\nmodule = 3",
-    "hooks.module.code has a value of the wrong kind": "device = 'x'\n[hooks.module]\ncode = 'x.py'",
-    "hooks.module.boil.reader has a value of the wrong kind": "device = 'x'\n[hooks.module.boil]\nreader = 3",
+    "4 is not a string": "device = 4",
+    "whose doctor.toml is invalid: TypeError": "device = 'x'\n[settings.A]\ndefalt = 'x'",
+    "hooks.module has a value of the wrong type": "device = 'x'\n[hooks]\nmodule = 3",
+    "hooks.module.code has a value of the wrong type": "device = 'x'\n[hooks.module]\ncode = 'x.py'",
+    "hooks.module.boil.reader has a value of the wrong type": "device = 'x'\n[hooks.module.boil]\nreader = 3",
 }
 
 

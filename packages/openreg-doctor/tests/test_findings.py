@@ -88,7 +88,7 @@ def test_a_function_that_refuses_an_index_is_to_be_corrected_and_an_absent_one_t
         for step in ("refused", "absent")
     )
     assert "-1 is out of range" in refused.what
-    assert refused.fix.startswith("correct maybeExchangeDevice, which raises that; model: ")
+    assert refused.fix.startswith("correct maybeExchangeDevice, which raises this error; model: ")
     assert absent.fix.startswith("implement maybeExchangeDevice; model: ")
     assert refused.costs == absent.costs
     assert "fails" in refused.costs

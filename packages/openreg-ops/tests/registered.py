@@ -11,7 +11,7 @@ import torch
 from parity import DEVICE, check, move_all
 
 from openreg_testing.conformance.operators import outcome, record
-from openreg_testing.conformance.operators.check_overloads import CallsOverloads
+from openreg_testing.conformance.operators.check_overloads import OverloadChecker
 
 LIST = """
 import json, torch
@@ -31,7 +31,7 @@ def names(run_python):
 
 def exercise():
     """Makes every call below, and calls the overloads of what runs; gives the names of all operators that ran."""
-    overloads = CallsOverloads()
+    overloads = OverloadChecker()
 
     def with_overloads(call):
         with overloads:

@@ -25,7 +25,7 @@ EXPECTED = {
     "forgets_strides": ("layouts: result", "transposed, all: strides [3, 1], not [1, 4]"),
     "wrong_where_the_cpu_asserts": ("layouts: values", "not close"),
     "takes_a_shape_of_its_own": ("writes: out sliced", "not close"),
-    "writes_beyond": ("writes: out in the middle", "neighbours of the view were written to"),
+    "writes_beyond": ("writes: out in the middle", "neighbors of the view were written to"),
     "refuses_expanded": ("writes: in-place self expanded", "RuntimeError"),
     "takes_overlaps": ("writes: in-place other partly overlaps", "a result; the CPU: RuntimeError"),
     "warns": ("warnings", "UserWarning: of nothing"),

@@ -86,7 +86,7 @@ def test_another_torch(installation):
     version.unlink()
     version.write_text(text + "\n__version__ = '2.12.1'\n", "utf-8")
     diagnosis = installation.doctor(fresh=True)
-    diagnosis.finds("environment.torch", "torch 2.12.1 is imported", f"but pip knows torch {RELEASE}")
+    diagnosis.finds("environment.torch", "torch 2.12.1 is imported", f"but pip lists torch {RELEASE}")
     (wanted,) = re.findall(r"^2\.\d+", runtime_record(installation)["torch_version"])
     fix = f"pip install 'torch=={wanted}.*', or another release of openreg: pip install --upgrade openreg-runtime"
     diagnosis.finds("startup.openreg_runtime", "wrong torch", "2.12.1", fix)
@@ -149,7 +149,7 @@ def test_a_plugin_is_reinstalled_by_the_name_of_its_distribution(installation):
     plugin(installation, "raise RuntimeError('luck')\n", distribution="acme-kernels", module="harmless")
     diagnosis = installation.doctor()
     fix = "pip install --force-reinstall --no-deps acme-kernels, or remove it: pip uninstall acme-kernels"
-    diagnosis.finds("startup.harmless", "harmless does not load", "what acme-kernels brings", fix)
+    diagnosis.finds("startup.harmless", "harmless does not load", "what acme-kernels provides", fix)
 
 
 def test_a_plugin_that_ends_the_process(installation):
@@ -179,7 +179,7 @@ runpy.run_module("openreg_runtime", run_name="__main__")
 def test_a_plugin_that_never_comes_back(installation):
     plugin(installation, "import time\ntime.sleep(1000)\n")
     diagnosis = installation.python("-c", SOON_IMPATIENT, "doctor", "--json", "--timeout", "600")
-    diagnosis.finds("startup.vendor_plugin", "(hang)", "gave no answer within 1 s")
+    diagnosis.finds("startup.vendor_plugin", "(hang)", "reported nothing within 1 s")
 
 
 def test_an_entry_point_without_its_module(installation):
@@ -273,7 +273,7 @@ def test_a_setting_that_is_no_text(installation):
 
 def test_a_setting_that_does_not_exist(installation):
     warning = installation.doctor(OPENREG_DEVICE_COUT="3").texts("warning")["settings.OPENREG_DEVICE_COUT"]
-    assert "is OPENREG_DEVICE_COUNT meant?" in warning
+    assert "a similar setting is OPENREG_DEVICE_COUNT" in warning
 
 
 def test_two_runtimes_on_the_path(installation, tmp_path):

@@ -138,5 +138,5 @@ def test_a_mark_gives_each_test_a_sound_device(pytester, monkeypatch):
     )
     result = run(pytester, monkeypatch)
     result.assert_outcomes(passed=2, failed=1)
-    says(result, "::test_breaks_it - ", "the device failed in this test, at a line that had returned")
+    says(result, "::test_breaks_it - ", "the device failed in this test, after the call that caused it had returned")
     says_not(result, "never launched anything")

@@ -12,31 +12,31 @@ from openreg_testing import cuda_asked
 
 pytest_plugins = ["pytester"]
 
-ASKS, USES, COMPARES = "asks torch.cuda.is_available()", "uses cuda", "compares with cuda"
+CALLS, USES, COMPARES = "calls torch.cuda.is_available()", "uses cuda", "compares with cuda"
 # Each line that means CUDA ends with what is said of it.
 LIBRARY = f"""
 import torch
 from torch import nn
 from torch.cuda import is_available
 
-AT_IMPORT = "cuda" if torch.cuda.is_available() else "cpu"  # {ASKS}
+AT_IMPORT = "cuda" if torch.cuda.is_available() else "cpu"  # {CALLS}
 
 def gate(x):
-    return x.to("cuda" if is_available() else "cpu") * 2  # {ASKS}
+    return x.to("cuda" if is_available() else "cpu") * 2  # {CALLS}
 
 def count(x):
-    return x.cpu() if torch.cuda.device_count() == 0 else x  # asks torch.cuda.device_count()
+    return x.cpu() if torch.cuda.device_count() == 0 else x  # calls torch.cuda.device_count()
 
 def seed(x):
-    torch.cuda.manual_seed_all(3)  # asks torch.cuda.manual_seed_all()
+    torch.cuda.manual_seed_all(3)  # calls torch.cuda.manual_seed_all()
     return x
 
 def mixed(x):
-    with torch.autocast("cuda"):  # {ASKS}
+    with torch.autocast("cuda"):  # {CALLS}
         return x + 1
 
 def scaled(x):
-    return torch.amp.GradScaler("cuda").scale(x)  # {ASKS}
+    return torch.amp.GradScaler("cuda").scale(x)  # {CALLS}
 
 def attempt(x):
     try:
@@ -113,7 +113,7 @@ def write(pytester):
 
 def named(result):
     """The lines that the section names, without their tests."""
-    section = result.stdout.str().partition("mean CUDA, which")[2].partition("it runs elsewhere")[0]
+    section = result.stdout.str().partition("mean CUDA, which")[2].partition("This code runs")[0]
     return {
         line.strip().partition(", in ")[0] for line in section.splitlines()[1:] if " cuda" in line or "torch." in line
     }
@@ -148,18 +148,18 @@ def test_a_library_that_a_conftest_imports_is_watched_from_the_import_of_torch(p
 def test_a_library_outside_of_the_project_is_watched_too(pytester, monkeypatch, all_are_shown):
     outside = pytester.path / "site-packages"
     outside.mkdir()
-    (outside / "elsewhere.py").write_text(f"import torch\nHERE = torch.cuda.is_available()  # {ASKS}\n")
+    (outside / "elsewhere.py").write_text(f"import torch\nHERE = torch.cuda.is_available()  # {CALLS}\n")
     pytester.makepyfile(
         f"import sys\nsys.path.append({str(outside)!r})\nimport elsewhere\n\ndef test_one():\n    pass\n"
     )
     result = run(pytester, monkeypatch, "--device", "openreg", *all_are_shown)
-    assert named(result) == {f"site-packages/elsewhere.py:2 {ASKS}"}
+    assert named(result) == {f"site-packages/elsewhere.py:2 {CALLS}"}
 
 
 def test_the_summary_names_a_few_and_how_many_there_are(pytester, monkeypatch):
     write(pytester)
     result = run(pytester, monkeypatch, "--device", "openreg")
-    says(result, "15 lines of code that is no test's mean CUDA, which this run does not have:", "and 5 more lines")
+    says(result, "15 lines of code outside tests mean CUDA, which this run does not have:", "and 5 more lines")
 
 
 @pytest.mark.parametrize("options", [("--cuda-as", "openreg"), ("--device", "cpu"), ()])
@@ -173,14 +173,14 @@ def test_where_cuda_is_the_device_or_none_is_asked_for_nothing_is_said(pytester,
 UNDONE = """
 import sys
 from pathlib import Path
-from openreg_testing.cuda_asked import CudaAsked
+from openreg_testing.cuda_asked import CudaUses
 
-later = CudaAsked(Path.cwd(), [])
+later = CudaUses(Path.cwd(), [])
 later.begin()
 import torch
 assert later._finder not in sys.meta_path
 assert torch.cuda.is_available.__wrapped__ is not None
-now = CudaAsked(Path.cwd(), [])
+now = CudaUses(Path.cwd(), [])
 now.begin()
 assert torch.cuda.is_available() is False
 now.end()

@@ -157,7 +157,7 @@ def test_a_request_that_cannot_be_pickled_leaves_the_worker_alone(worker):
 
 def test_a_lost_worker_is_not_asked_again(worker):
     worker.ask(("leave", 1))
-    with pytest.raises(RuntimeError, match="has ended; ask the server for another one"):
+    with pytest.raises(RuntimeError, match="has ended; call worker"):
         worker.ask(("echo", 1))
 
 
@@ -236,7 +236,7 @@ def test_a_killed_server_is_told_and_takes_its_workers_along():
     os.kill(parent, signal.SIGKILL)
     wait_until_gone(process)
     assert isinstance(worker.ask(("echo", 1), GUARD), Lost)
-    with pytest.raises(RuntimeError, match="is gone; something has killed it"):
+    with pytest.raises(RuntimeError, match="the server process was killed"):
         server.worker()
     server.close()
 
@@ -257,9 +257,9 @@ server.worker().ask(("hang",))
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_server_and_workers_end_with_the_process_that_asks(number):
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asker:
-        processes = [int(word) for word in asker.stdout.readline().split()]
-        asker.send_signal(number)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+        processes = [int(word) for word in client.stdout.readline().split()]
+        client.send_signal(number)
     assert len(processes) == 2
     for process in processes:
         wait_until_gone(process)
@@ -308,7 +308,7 @@ server.close()
 """
 
 
-def test_workers_compute_though_the_asker_has_used_device_and_threads():
+def test_workers_compute_though_the_client_has_used_device_and_threads():
     done = python("-c", COMPUTING, str(Path(__file__).parent))
     assert (done.stderr, done.returncode) == ("", 0)
 
@@ -393,10 +393,10 @@ def test_a_spawn_server_names_the_form_that_it_takes(arguments):
 
 
 def test_attend_is_for_started_workers():
-    with pytest.raises(RuntimeError, match="for a process that a SpawnServer started"):
+    with pytest.raises(RuntimeError, match="in a process that a SpawnServer started"):
         attend(_served.serve)
 
 
 def test_send_part_is_for_workers():
-    with pytest.raises(RuntimeError, match="this process is none"):
+    with pytest.raises(RuntimeError, match="this process is not a worker"):
         send_part(1)

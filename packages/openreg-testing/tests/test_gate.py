@@ -56,7 +56,7 @@ def test_it_opens_while_the_host_waits(gate):
 def test_a_gate_that_nobody_opens_fails_its_device(gate, monkeypatch):
     monkeypatch.setattr(gates, "LONGEST", 1)
     gate.close()
-    with pytest.raises(torch.AcceleratorError, match="a gate that nobody opened in time"):
+    with pytest.raises(torch.AcceleratorError, match="a gate that was not opened in time"):
         torch.openreg.synchronize()
     assert not gate.is_open
 
@@ -130,4 +130,4 @@ def test_without_openreg_there_is_nothing_to_hold(pytester, monkeypatch):
     )
     result = run(pytester, monkeypatch, fresh=True)
     result.assert_outcomes(skipped=1)
-    says(result, "a gate holds the work of openreg, which is not installed")
+    says(result, "a gate stops tasks of openreg, which is not installed")

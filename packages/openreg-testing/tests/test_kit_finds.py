@@ -23,9 +23,9 @@ FOUND = {
     "stream_context": ("streams::test_the_module_has_a_context", "torch.<device>.stream"),
     "event_class": ("events::test_the_module_has_an_event_class", "torch.Event"),
     "resize": ("allocator::test_no_elements_need_no_memory", "resized"),
-    "global_seed": ("generator::test_the_global_seed_repeats_numbers", "module.manual_seed_all is asked for by"),
+    "global_seed": ("generator::test_the_global_seed_repeats_numbers", "module.manual_seed_all is used by"),
     "random_state": ("generator::test_fork_rng_leaves_no_trace", "fork_rng"),
-    "location": ("serialisation::test_a_tensor_comes_back_to_its_device[float32]", "torch.load gives a tensor"),
+    "location": ("serialisation::test_a_tensor_comes_back_to_its_device[float32]", "torch.load returns a tensor"),
     "dlpack_device": ("dlpack::test_a_tensor_tells_its_device", "extension devices"),
     "padding": ("nested::test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives[amax]", "not close"),
     "coalescing": ("sparse::test_elements_of_one_place_are_added", "assert ("),
@@ -187,10 +187,10 @@ def test_natively_run_entries_are_not_counted_where_the_device_tells_no_fallback
 def test_a_crash_in_a_suite_says_what_was_expected_and_in_which_line():
     ((result,), _) = results(["dlpack::test_a_tensor_tells_its_device"], setup_of("dlpack_crash"))
     assert result.status == "failed"
-    expected, crashed, asked = result.reason.splitlines()
-    assert expected.startswith("PyTorch expects: Tensor.__dlpack_device__() gives")
+    expected, crashed, users = result.reason.splitlines()
+    assert expected.startswith("PyTorch expects: Tensor.__dlpack_device__() returns")
     assert re.search(r"crashed .*Fatal Python error: Aborted, in \S+ \(.*planted\.py:\d+\)$", crashed)
-    assert "registration.DLPack is asked for by" in asked
+    assert "registration.DLPack is used by" in users
 
 
 @FURTHER
@@ -218,7 +218,9 @@ def test_an_exclusion_that_is_not_needed_is_told():
     name = "dlpack::test_a_tensor_tells_its_device"
     ((result,), notes) = results([name], setup_of(tests={name: Exclusion(fails="the number is another one")}))
     assert result.status == "passed"
-    assert notes == [f"{name}: the manifest says that it fails (the number is another one), and it passes"]
+    (note,) = notes
+    reason = "an expected failure (the number is another one), but the test passes; delete the entry"
+    assert note == f"{name}: the manifest lists {reason}"
 
 
 def test_what_the_manifest_leaves_out_is_not_run():

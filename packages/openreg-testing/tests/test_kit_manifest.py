@@ -62,7 +62,7 @@ def test_all_of_it_is_read(tmp_path):
     found = manifest.read(written(tmp_path, WHOLE), "2.13.0+cpu")
     assert (found.device, found.imports) == ("npu", ("torch_npu",))
     assert found.environment == {"NPU_QUEUE": "1"}
-    assert (found.held_back, found.flag_table) == ({"NPU_HOLD": "1"}, "large:TABLE")
+    assert (found.flags_environment, found.flag_table) == ({"NPU_HOLD": "1"}, "large:TABLE")
     assert (found.native, found.most_failing) == ({"float32": 100}, 3)
     assert found.read_late[0].operators == ("mm",)
     assert found.operator("to_sparse") == Operator(fails="takes sparse tensors", comparable=False)

@@ -107,7 +107,7 @@ def test_the_manifest_chooses_and_excuses(checkout):
         "it is known, too",
     )
     (note,) = notes
-    assert "test_flip_openreg: the manifest says that it fails (it was so once), and it passes" in note
+    assert "test_flip_openreg: the manifest lists an expected failure (it was so once), but the test passes" in note
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
@@ -159,7 +159,7 @@ def test_those_of_the_example_backend_belong_to_the_device_of_its_name(checkout)
     (folder / "test_plain.py").write_text(PLAIN, "utf-8")
     found, _ = run(checkout, files=(), patterns=["*test_right"])
     assert list(found) == [f"{upstream.OF_OPENREG}/test_plain::TestPlain::test_right"]
-    with pytest.raises(UpstreamError, match="has none of the files that the kit begins with"):
+    with pytest.raises(UpstreamError, match="contains none of the default files"):
         list(upstream.run(Setup("cpu"), checkout, (), (), jobs=1, limit=300))
 
 
@@ -170,7 +170,7 @@ def test_a_file_outside_of_the_folder_is_refused(checkout):
 
 def test_a_folder_without_tests_is_told(checkout):
     (checkout / "empty").mkdir()
-    with pytest.raises(UpstreamError, match=r"--file 'empty': holds no files test_\*\.py"):
+    with pytest.raises(UpstreamError, match=r"--file 'empty': contains no files test_\*\.py"):
         run(checkout, files=["empty"])
 
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_not_there_is_told(checkout):
 
 
 def test_a_folder_without_the_files_is_told(checkout):
-    with pytest.raises(UpstreamError, match="has none of the files that the kit begins with"):
+    with pytest.raises(UpstreamError, match="contains none of the default files"):
         run(checkout, files=())
 
 
@@ -204,7 +204,7 @@ def test_tests_of_another_version_are_refused(checkout):
 
 def test_a_folder_of_no_version_is_refused(checkout):
     (checkout.parent / "version.txt").unlink()
-    with pytest.raises(UpstreamError, match="cannot tell which PyTorch it is of"):
+    with pytest.raises(UpstreamError, match="the release of PyTorch is unknown"):
         upstream.refuse_other_version(checkout, TORCH)
 
 

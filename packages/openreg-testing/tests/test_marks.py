@@ -100,7 +100,7 @@ def test_what_pytest_reads_to_print_values_is_no_wait(pytester, monkeypatch, opt
     pytester.makepyfile(PRINTED)
     result = run(pytester, monkeypatch, *options, "--showlocals", "-vv")
     result.assert_outcomes(failed=3)
-    says(result, "host waits: 1, 0 of them in code that is no test's", "tensor([1., 1., 1.], device=")
+    says(result, "host waits: 1, 0 of them in code outside tests", "tensor([1., 1., 1.], device=")
     says_not(result, "the host waits for the device at", "pluggy/")
 
 
@@ -109,7 +109,7 @@ def test_a_doctest_waits_in_its_file(pytester, monkeypatch):
     pytester.makepyfile(lib=f'"""An example.\n\n{example}"""\n')
     result = run(pytester, monkeypatch, "--device", "openreg", "--doctest-modules", "lib.py")
     result.assert_outcomes(passed=1)
-    says(result, "host waits: 1, 0 of them in code that is no test's")
+    says(result, "host waits: 1, 0 of them in code outside tests")
 
 
 def test_counting_waits_leaves_warnings_to_the_tests(pytester, monkeypatch):
@@ -143,7 +143,7 @@ def test_counting_waits_leaves_warnings_to_the_tests(pytester, monkeypatch):
     )
     result = run(pytester, monkeypatch, "--device", "openreg", "-W", "ignore::pytest.PytestAssertRewriteWarning")
     result.assert_outcomes(passed=3)
-    says(result, "host waits: 4, 0 of them in code that is no test's")
+    says(result, "host waits: 4, 0 of them in code outside tests")
 
 
 def test_memory_limit_compares_the_peak(pytester, monkeypatch):
@@ -387,5 +387,5 @@ def test_a_backend_without_counters_is_said_to_have_none(pytester, monkeypatch):
     says_not(result, "never launched")
     refused(
         run(pytester, monkeypatch, "--device", "toy", "--no-fallback"),
-        "--no-fallback has nothing to look at on toy: torch.toy has no fallback_stats",
+        "--no-fallback cannot be checked on toy: torch.toy has no fallback_stats",
     )

@@ -206,7 +206,7 @@ def test_a_suite_that_chooses_cuda_by_its_own_option_runs_on_another_device(pyte
     [
         (["--device", "nppu"], "'nppu' is no device of PyTorch. Available: cpu, openreg:0, openreg:1"),
         (["--device", "openreg:7"], "openreg:7: there are 2 of this type, counted from 0. Available: cpu, openreg:0"),
-        (["--device", "openreg:x"], "'openreg:x' is not the form of a device's name: openreg, openreg:1"),
+        (["--device", "openreg:x"], "'openreg:x' is no valid device name; accepted: openreg, openreg:1"),
         (["--device", "cuda"], "this machine has no cuda device. Available: cpu, openreg:0"),
         (["--device", "meta"], "torch.meta has no devices to run tests on. Available"),
         (["--device", "cpu:1"], "there is one cpu"),
@@ -216,7 +216,7 @@ def test_a_suite_that_chooses_cuda_by_its_own_option_runs_on_another_device(pyte
         (["--cuda-as", "cuda"], "expected an accelerator other than cuda"),
         (["--cuda-as", "openreg:1"], "expected a type without an index"),
         (["--cuda-as", "nppu"], "'nppu' is no device of PyTorch"),
-        (["--device", "cpu", "--no-sync"], "--no-sync looks at an accelerator, and --device is cpu"),
+        (["--device", "cpu", "--no-sync"], "--no-sync needs an accelerator, and --device is cpu"),
         (["--check-leaks"], "--check-leaks needs a device: add --device NAME"),
         (["--default-device"], "--default-device needs a device"),
         (["--openreg-report", "x.html"], "--openreg-report needs a device"),
@@ -243,7 +243,7 @@ def test_it_says_how_to_get_openreg_where_that_is_missing(pytester, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     result = run(pytester, monkeypatch, "-p", "hides_openreg", "--device", "openreg")
-    refused(result, "openreg is not installed. Available: cpu; to have it: pip install openreg-testing[device]")
+    refused(result, "openreg is not installed. Available: cpu; to install it: pip install openreg-testing[device]")
 
 
 def test_the_fixture_says_how_to_get_pytorch_where_that_is_missing(pytester, monkeypatch):
@@ -262,5 +262,5 @@ def test_the_fixture_says_how_to_get_pytorch_where_that_is_missing(pytester, mon
     )
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     result = run(pytester, monkeypatch, "-p", "hides_torch", "test_x.py")
-    says(result, "the fixture device: PyTorch is needed, and does not load: No module named 'torch'")
+    says(result, "the fixture device: PyTorch cannot be imported: No module named 'torch'")
     says(result, "pip install openreg-testing[device]")

@@ -192,7 +192,7 @@ BUGS = {
         "return x.flip(0)",
         'return x.to("cuda" if torch.cuda.is_available() else "cpu").flip(0)',
         [],
-        ["lib/__init__.py:33 asks torch.cuda.is_available(), in test_lib.py::test_reverse", "To repeat the first:"],
+        ["lib/__init__.py:33 calls torch.cuda.is_available(), in test_lib.py::test_reverse", "To repeat the first:"],
     ),
     "a forgotten wait": (
         "        current.wait_stream(copies)\n",

@@ -10,7 +10,7 @@ import pytest
 from _platform import HAS_FORK
 from _runs import in_a_new_shell, run, write
 
-from openreg_testing.isolation_marks import Asked
+from openreg_testing.isolation_marks import Requirements
 
 pytest.importorskip("openreg_runtime")
 pytest_plugins = ["pytester"]
@@ -173,7 +173,7 @@ class TestInAClass:
 
 
 def test_the_mark_may_be_a_class_s_and_needs_no_number(pytester):
-    assert Asked.by(pytester.getitem(IN_A_CLASS, "test_has_the_mark_of_its_class")).seeds == 200
+    assert Requirements.of(pytester.getitem(IN_A_CLASS, "test_has_the_mark_of_its_class")).seeds == 200
 
 
 UNMARKED = """
@@ -403,7 +403,7 @@ def test_without_openreg_the_options_are_usage_errors(tmp_path, option):
         ("device_settings()", "environment variables, such as"),
         ("device_settings('OPENREG_POISON')", "environment variables, such as"),
         ("device_settings(OPENREG_POISON=1.5)", "environment variables, such as"),
-        ("device_settings(OPENREG_POISSON=1)", "is OPENREG_POISON meant?"),
+        ("device_settings(OPENREG_POISSON=1)", "did you mean OPENREG_POISON?"),
     ],
 )
 def test_a_mark_with_bad_arguments_is_a_usage_error_that_names_the_test(pytester, monkeypatch, mark, accepted):
@@ -452,7 +452,7 @@ def test_seeds_that_are_given_twice_are_a_usage_error(tmp_path):
     write(tmp_path, test_one=f"import pytest\n\n{marks}def test_one():\n    pass\n")
     result = run(tmp_path)
     assert result.status == 4
-    assert "test_one.py::test_one: its mark device_settings gives OPENREG_SCHEDULE_SEED" in result.output
+    assert "test_one.py::test_one: its mark device_settings sets OPENREG_SCHEDULE_SEED" in result.output
 
 
 SETTINGS = """

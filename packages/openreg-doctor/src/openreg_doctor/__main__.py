@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m openreg_doctor``: examines the backend that is installed, or the one that the arguments name."""
+"""``python -m openreg_doctor``: examines the backend that the arguments name, or else the installed one."""
 
 from __future__ import annotations
 

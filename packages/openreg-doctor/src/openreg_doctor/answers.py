@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a child wrote of its steps, as far as it can be believed.
+"""Parses and validates the report of a child process about its steps.
 
-A child runs a backend's code, which may end the process at any byte, run twice after a fork, or write what it likes.
-So each line is hostile input: only what a child was asked for counts, in the form that the step has, cut to a length
-and without characters that would steer a terminal. Nothing here raises for anything that a child can write.
+A child runs a backend's code, which may end the process at any byte, run twice after a fork, or write anything. So each
+line is untrusted input. Only requested steps count, in the form that each step's result has. Their texts are truncated,
+without characters that would control a terminal. Nothing here raises for anything that a child can write.
 """
 
 from __future__ import annotations
@@ -15,31 +15,34 @@ from typing import Any
 
 from .probes.request import Request, import_step
 
-END = "end of the process"  # not a step of a child: what becomes of it behind its last one
-REPORT = "report"  # nor this: lines that tell nothing
-MOST_BYTES = 16 << 20  # of one child; a real one writes less than 200 kB
+END = "end of the process"  # not a step of a child: how its process ended after the last step
+REPORT = "report"  # not a step either: the lines that cannot be read
+MOST_BYTES = 16 << 20  # of one child's report; a real one has less than 200 kB
 _LONGEST_TEXT = 4000  # characters
-_FINISHED = {"finished": True}  # the last line
+_FINISHED = {"finished": True}  # the last line of a complete report
 
-Entry = dict[str, Any]  # what becomes of a step: its "name", and "value", "error" with "cause", or "unseen"
+Entry = dict[str, Any]  # the result of a step: its "name", and "value", "error" with "cause", or "unseen"
 Shape = Callable[[Any], bool]
 
 
 @dataclass
 class Answers:
-    """The lines of one child."""
+    """The parsed report of one child."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)  # by the names of steps, in the order of their ends
-    open: list[str] = field(default_factory=list)  # steps that began and did not end, the last one last
-    finished: bool = False  # whether the child came to its own end
-    unreadable: int = 0  # lines that tell nothing; a half one at the end is none
+    entries: dict[str, Entry] = field(default_factory=dict)  # results by step, in the order in which steps ended
+    open: list[str] = field(default_factory=list)  # steps that began and did not end, in the order of their beginnings
+    finished: bool = False  # True: the child completed its request
+    unreadable: int = 0  # number of lines that cannot be used; an incomplete last line does not count
     first_unreadable: str = ""
 
 
 def read(data: bytes, request: Request) -> Answers:
-    """What the child told of the steps of its request. The first answer to a step counts, and only behind its begin."""
+    """Returns the parsed report on the steps of a request.
+
+    Of several results of a step the first counts, and none before the line with which the step begins.
+    """
     answers, shapes = Answers(), _shapes(request)
-    *lines, _ = data[:MOST_BYTES].split(b"\n")  # what follows the last line break is half a line, or nothing
+    *lines, _ = data[:MOST_BYTES].split(b"\n")  # the last item is an incomplete line, or empty
     for line in lines:
         problem = _take(answers, _parsed(line), shapes)
         if problem:
@@ -53,44 +56,44 @@ def read(data: bytes, request: Request) -> Answers:
 def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, a number of too many digits, or too deep
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, a number with too many digits, or nested too deeply
         return None
 
 
 def _take(answers: Answers, entry: Any, shapes: dict[str, Shape]) -> str:
-    """Puts down what a line says; what is wrong with it, empty if nothing is."""
+    """Records a parsed line. Returns what is wrong with it; empty if nothing is."""
     if not isinstance(entry, dict):
-        return "no line of a report"
+        return "not a JSON object"
     if entry == _FINISHED:
         answers.finished = True
         return ""
     begins = set(entry) == {"begin"}
     name = entry["begin"] if begins else entry.get("name")
     if not isinstance(name, str) or name not in shapes:
-        return "not a step that was asked for"
+        return "not a requested step"
     if name in answers.entries or (begins and name in answers.open):
-        return ""  # of a process that the backend's code forked: both go on, and the first one counts
+        return ""  # both processes report after the backend's code forked; the first line counts
     if begins:
         answers.open.append(name)
         return ""
     if name not in answers.open:
         return "the end of a step that did not begin"
-    told = _told(name, entry, shapes[name])
-    if told is None:
-        return "no answer to its step"
+    result = _validated(name, entry, shapes[name])
+    if result is None:
+        return "not a valid result of its step"
     answers.open.remove(name)
-    answers.entries[name] = told
+    answers.entries[name] = result
     return ""
 
 
-def _told(name: str, entry: Entry, shape: Shape) -> Entry | None:
-    """The same, of the fields that a step has and nothing else; None for an entry of another form."""
+def _validated(name: str, entry: Entry, shape: Shape) -> Entry | None:
+    """Returns the result with cleaned texts; None if its fields are not those of a result."""
     fields = {key: value for key, value in entry.items() if key != "name"}
     if set(fields) == {"value"}:
         value = fields["value"]
         if shape(value):
             return {"name": name, "value": _clean(value)}
-        return {"name": name, "error": f"its answer is not of the form that it should be: {shown(value)}"}
+        return {"name": name, "error": f"the step reported a result of an unexpected form: {shown(value)}"}
     if set(fields) in ({"error", "cause"}, {"unseen"}) and all(isinstance(value, str) for value in fields.values()):
         first = "unseen" if "unseen" in fields else "error"
         if fields[first]:
@@ -99,13 +102,13 @@ def _told(name: str, entry: Entry, shape: Shape) -> Entry | None:
 
 
 def shown(value: object) -> str:
-    """The beginning of a text or of any other value, in one line and harmless."""
+    """Returns the beginning of a text or of another value, in one line and without control characters."""
     text = value if isinstance(value, str) else repr(value)
     return " ".join(clean(text[:200]).split()) + ("..." if len(text) > 200 else "")
 
 
 def clean(text: str) -> str:
-    """The text without what would steer a terminal, or cannot be written; cut where it is too long for a report."""
+    """Returns the text, truncated, with U+FFFD for characters that control a terminal or cannot be encoded."""
     cut = text[:_LONGEST_TEXT] + ("..." if len(text) > _LONGEST_TEXT else "")
     return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in cut)
 
@@ -120,7 +123,7 @@ def _clean(value: Any) -> Any:
     return value
 
 
-# The forms of answers, from JSON's types.
+# Predicates for the forms of results, built from those for JSON's types.
 
 
 def _text(value: Any) -> bool:
@@ -152,12 +155,12 @@ def _list(shape: Shape) -> Shape:
 
 
 def _table(shape: Shape, *needed: str) -> Shape:
-    """Any names, these among them."""
+    """Returns a predicate for objects with any names, among them the needed ones."""
     return lambda value: isinstance(value, dict) and set(needed) <= set(value) and all(map(shape, value.values()))
 
 
 def _fields(**shapes: Shape) -> Shape:
-    """These names, and no others."""
+    """Returns a predicate for objects with exactly these names."""
     return lambda value: (
         isinstance(value, dict)
         and set(value) == set(shapes)
@@ -172,7 +175,7 @@ _CASE = _one_of(
     _fields(given=_list(_text), error=_text),
     _fields(given=_list(_text)),
 )
-# What each function of the worker gives.
+# The forms of the results of the worker's functions.
 _OF_STEPS: dict[str, Shape] = {
     "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag),
     "entry points": _list(_fields(point=_text, backend=_text, error=_text)),
@@ -202,7 +205,7 @@ _OF_PROBES: dict[str, Shape] = {
 
 
 def _shapes(request: Request) -> dict[str, Shape]:
-    """Every step that a child may take for this request, with the form of its answer."""
+    """Returns every step that a child may report for this request, with the form of its result."""
     shapes: dict[str, Shape] = {import_step(module): _text for module in request.imports}
     shapes.update({Request.PROBE + row: _flag for row in request.rows})
     shapes.update({f"{Request.PROBE}{row.partition('.')[0]}.": _flag for row in request.rows})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages of a backend declare of themselves, each in a file ``doctor.toml`` of its import package.
+"""What the packages of a backend declare about themselves, each in a file ``doctor.toml`` of its import package.
 
 A package announces the file by an entry point of the group ``openreg_doctor.packages``, whose value is the import
-package; it is read and nothing is imported. The README describes the form. The package that brings the device up may
-have a second file with what is known of the device's packages that are not installed.
+package. The file is read without an import. The README describes its format. The package that initializes the device
+may have a second file about packages of the device that are not installed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ else:
 
 GROUP = "openreg_doctor.packages"
 FILE = "doctor.toml"
-# What a row has that is no text.
-_KINDS = {"code": list, "tests": list, "required": bool}
+# The fields of a row that are not strings, with their types.
+_FIELD_TYPES = {"code": list, "tests": list, "required": bool}
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,18 @@ class Setting:
     """An environment variable that a package reads."""
 
     name: str
-    default: str  # what holds where it is not set
-    restricts: str = ""  # what the device does less, on purpose, under any other value
-    withholds: bool = False  # whether that is to register less of what the package brings
-    example: str = ""  # values that it takes, in Markdown
+    default: str  # the value, or the behavior in words, if it is not set
+    restricts: str = ""  # what any other value switches off on purpose
+    withholds: bool = False  # True: any other value makes the package register fewer hooks
+    example: str = ""  # accepted values, in Markdown
     meaning: str = ""  # what it changes, in Markdown
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of failure of an import, known by what its error says.
+    """A kind of import failure, recognized by a pattern in its error.
 
-    ``fix`` may have the fields {distribution} and {module}, of what does not load, and {torch}, which is wanted.
+    ``fix`` may have the fields {distribution} and {module} of what does not load, and {torch}, the required torch.
     """
 
     pattern: str
@@ -58,7 +58,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Conflict:
-    """A distribution that a package cannot stand beside."""
+    """A distribution that cannot be installed beside a package."""
 
     distribution: str
     what: str
@@ -68,27 +68,27 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Package:
-    """One package of a backend, installed or known to exist."""
+    """One package of a backend, installed or only known from the declaration of another one."""
 
     distribution: str
     module: str  # its import package
     device: str
     installed: bool = True
-    without: str = ""  # what its absence costs
+    without: str = ""  # what does not work without it
     settings: tuple[Setting, ...] = ()
     faults: tuple[Fault, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     hooks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # its rows, by group and name; see table.py
-    root: Mapping[str, str] = field(default_factory=dict)  # of the package that brings the device up: [backend]
+    root: Mapping[str, str] = field(default_factory=dict)  # [backend] of the package that initializes the device
 
     def withheld(self) -> list[str]:
-        """The settings of this process under which it registers less of what it brings, on purpose."""
+        """Returns the names of the settings of this process that make the package register fewer hooks, on purpose."""
         named = (setting for setting in self.settings if setting.withholds)
         return [item.name for item in named if os.environ.get(item.name, item.default) != item.default]
 
     @property
-    def answers(self) -> list[str]:
-        """The keys of the rows that it has code for and does not decline."""
+    def implemented_rows(self) -> list[str]:
+        """Returns the keys of the rows that have code and no status that declines them."""
         return [
             f"{group}.{name}"
             for group, rows in self.hooks.items()
@@ -98,80 +98,80 @@ class Package:
 
 
 class DeclarationError(Exception):
-    """A package's file cannot be used; the text is the end of a sentence about it."""
+    """An error in a package's file. Its text is the end of a sentence that begins with the package."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """The packages of one device, the one that brings it up first."""
+    """The packages of one device. The first one initializes the device."""
 
     device: str
     packages: tuple[Package, ...]
 
     @property
     def root(self) -> Package:
-        """The package that brings the device up; any other where that is not installed."""
+        """Returns the package that initializes the device, or another one if it is not installed."""
         return self.packages[0]
 
     @property
     def prefix(self) -> str:
-        """How the names of its settings begin; empty where that is not declared."""
+        """Returns the prefix of the names of its settings; empty if none is declared."""
         return self.root.root.get("settings", "")
 
     @property
     def settings(self) -> list[Setting]:
-        """Those of all installed packages."""
+        """Returns the settings of all installed packages."""
         return [setting for package in self.packages if package.installed for setting in package.settings]
 
     @property
     def faults(self) -> list[Fault]:
-        """Those of all installed packages."""
+        """Returns the faults of all packages; only installed ones declare any."""
         return [fault for package in self.packages for fault in package.faults]
 
     @property
     def distributions(self) -> list[str]:
-        """The names of its installed distributions, those of plug-ins that declare nothing included."""
+        """Returns the names of its installed distributions, including plug-ins that declare nothing."""
         declared = (package.distribution for package in self.packages if package.installed)
         return list(dict.fromkeys([*declared, *(owner for owner, _ in self._plugins)]))
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """What brings the device up with all its plug-ins: module after module, also where a value names none.
+        """Returns the modules that initialize the device with all its plug-ins, also entry points that name no module.
 
-        Each imports what it needs, so the order of the plug-ins is free.
+        The plug-ins may be in any order, because each imports what it needs.
         """
         return tuple(dict.fromkeys([self.root.module, *(module for _, module in self._plugins)]))
 
     def module_of(self, distribution: str) -> str:
-        """The import package of a distribution."""
+        """Returns the import package of a distribution."""
         modules = {package.distribution: package.module for package in self.packages}
         modules = {**{owner: module.partition(".")[0] for owner, module in self._plugins}, **modules}
         return modules.get(distribution, distribution.replace("-", "_"))
 
     def distribution_of(self, module: str) -> str:
-        """The distribution that brings a module of the device; for others, the one that is usually called so."""
+        """Returns the distribution of a module of the device; for another module, the name that it usually has."""
         owners = {package.module: package.distribution for package in self.packages}
         owners.update((value, owner) for owner, value in self._plugins)
         return owners.get(module) or installed.distribution_of(module)
 
     def known(self, distribution: str) -> Package | None:
-        """The package of that name, installed or not."""
+        """Returns the package of a distribution, installed or not; None if the backend has none."""
         return next((package for package in self.packages if package.distribution == distribution), None)
 
     def owners(self, key: str) -> list[Package]:
-        """The packages that answer a row, or would."""
-        return [package for package in self.packages if key in package.answers]
+        """Returns the packages that implement a row, or would if they were installed."""
+        return [package for package in self.packages if key in package.implemented_rows]
 
     @cached_property
     def _plugins(self) -> list[tuple[str, str]]:
-        """Distributions that announce a plug-in of the device, each with the module that it names."""
+        """Returns the distributions that announce a plug-in of the device, each with the module that it names."""
         group = self.root.root.get("plugins", "")
         points = installed.entry_points(group) if group else ()
         return [(owner, point.value) for owner, point in points]
 
 
 def declared() -> tuple[list[Backend], dict[str, str]]:
-    """The backends whose packages are installed; and the packages whose file cannot be used, with the reason."""
+    """Returns the backends whose packages are installed, and the packages with an invalid file, with the reason."""
     found: dict[str, list[Package]] = {}
     problems: dict[str, str] = {}
     for distribution, point in installed.entry_points(GROUP):
@@ -192,7 +192,7 @@ def _backend(device: str, packages: Sequence[Package]) -> Backend:
 
 
 def read(distribution: str, module: str) -> Package:
-    """What a package declares. Raises DeclarationError."""
+    """Returns what a package declares. Raises DeclarationError if its file is missing or invalid."""
     try:
         return parse(distribution, module, tomllib.loads(_file(module, FILE).read_text("utf-8")))
     except (OSError, ValueError) as error:
@@ -200,7 +200,7 @@ def read(distribution: str, module: str) -> Package:
 
 
 def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
-    """The package of a parsed file. Raises DeclarationError."""
+    """Returns the package of a parsed file. Raises DeclarationError for a missing field or one of a wrong type."""
     try:
         return Package(
             distribution,
@@ -214,7 +214,7 @@ def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
             root={name: _text(value) for name, value in data.get("backend", {}).items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise DeclarationError(f"announces {module!r}, whose {FILE} is not as it should be: {error!r}") from error
+        raise DeclarationError(f"announces {module!r}, whose {FILE} is invalid: {error!r}") from error
 
 
 def _hooks(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -224,40 +224,43 @@ def _hooks(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     wrong += [key for key, name, entry in rows if not isinstance(entry, list if name == "code" else dict)]
     for key, _, entry in rows:
         for name, value in entry.items() if isinstance(entry, dict) else ():
-            if not isinstance(value, _KINDS.get(name, str)):
+            if not isinstance(value, _FIELD_TYPES.get(name, str)):
                 wrong.append(f"{key}.{name}")
     if wrong:
-        raise TypeError(f"{wrong[0]} has a value of the wrong kind")
+        raise TypeError(f"{wrong[0]} has a value of the wrong type")
     return data
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 
 def _file(module: str, name: str) -> Path:
-    """A file of an import package, which has two folders in an editable install. Raises FileNotFoundError."""
+    """Returns the path of a file of an import package. Raises FileNotFoundError if it does not exist.
+
+    A package has two folders in an editable install.
+    """
     folders = list(locations(module))
     for folder in folders:
         if (path := Path(folder, name)).is_file():
             return path
-    raise FileNotFoundError(f"there is none in {', '.join(folders)}" if folders else "there is no such import package")
+    raise FileNotFoundError(f"it is not in {', '.join(folders)}" if folders else "there is no such import package")
 
 
 def locations(module: str) -> Iterator[str]:
-    """The folders of an import package at the top level; none where it is not there. Nothing is imported."""
+    """Yields the folders of a top-level import package without importing it; none if the package does not exist."""
     if re.fullmatch(r"\w+", module):
         try:
             spec = find_spec(module)
-        except (ImportError, ValueError):  # a module of this process without a place
+        except (ImportError, ValueError):  # a module that this process created without a spec
             spec = None
         yield from (spec.submodule_search_locations or ()) if spec is not None else ()
 
 
 def _absent(root: Package) -> Iterator[Package]:
-    """What the device's own package knows of the others: empty where it has no such file, or an unreadable one."""
+    """Yields the packages in the root package's file about absent ones; stops if the file is missing or invalid."""
     name = root.root.get("absent", "")
     try:
         data = json.loads(_file(root.module, name).read_text("utf-8"))["packages"] if name else {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs what may fail, crash or hang in child processes, and gathers what became of each step.
+"""Runs code that may fail, crash or hang in child processes, and collects the result of each step.
 
-A child appends a line to a file before and after each step, and a last one. So the step that ended the process is
-known, and another child goes on behind it. ``answers`` reads the file.
+A child appends a line to a file before and after each step, and a last line at its end. So the step that ended the
+process is known, and another child continues after that step. ``answers`` parses the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO, Any
 from . import answers
 from .probes.request import Request
 
-# A child loads this very package by its folder, whatever stands on the path that it examines.
+# A child loads this package from its folder, whatever is on the ``sys.path`` that it examines.
 _START = """\
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -42,10 +42,10 @@ _PATH_FLAGS = {
 }
 _POLL_SECONDS = 0.05
 _LINES_OF_STANDARD_ERROR = 8
-_END_OF_STANDARD_ERROR = 1 << 18  # bytes that are looked at
-_MOST_STANDARD_ERROR = 256 << 20  # bytes that a child may write
-# In a stack: calls of this package lead to every fault, and tell nothing of one; nor does what else Python has loaded.
-_TELLS_NOTHING = re.compile(
+_END_OF_STANDARD_ERROR = 1 << 18  # bytes that are read
+_MOST_STANDARD_ERROR = 256 << 20  # bytes that a child may write before it is ended
+# Lines of a stack that do not locate a fault: calls of this package, which lead to every fault, and loaded modules.
+_UNINFORMATIVE = re.compile(
     rf'File "(<string>|{re.escape(str(Path(__file__).parent))}.*)", line '
     r"|Extension modules: |\(most recent call first\)"
 )
@@ -54,54 +54,55 @@ _MOST_CRASHES = 12
 
 @dataclass(frozen=True)
 class Step:
-    """What became of a step: a value, an error, or the way in which it ended the process."""
+    """The result of a step: a value, an error, why it could not check, or how it ended the process."""
 
     name: str
     value: Any = None
     error: str = ""  # type and text of the exception, in one line
-    cause: str = ""  # the same of the exception at the root, if another one
-    unseen: str = ""  # why the step could not tell
-    ended: str = ""  # how the process ended in it, and the end of its standard error
+    cause: str = ""  # type and text of the exception at the root, if it is another one
+    unseen: str = ""  # why the step could not check
+    ended: str = ""  # how the process ended during the step, and the end of its standard error
 
     @property
     def done(self) -> bool:
-        """Whether it gave a value."""
+        """Returns True if the step returned a value."""
         return not (self.error or self.unseen or self.ended)
 
     @property
     def root(self) -> str:
-        """The root of the failure, in one line; empty if there was none."""
+        """Returns the root of the failure, in one line; empty if the step did not fail."""
         return self.cause or self.error or self.ended
 
     @property
     def text(self) -> str:
-        """All that is known of the failure."""
+        """Returns all that is known about the failure."""
         return " <- ".join(part for part in (self.error, self.cause) if part) or self.ended
 
 
 @dataclass
 class Outcome:
-    """All steps, in the order in which they ran."""
+    """The results of all steps, in the order in which they ran."""
 
     steps: dict[str, Step] = field(default_factory=dict)
 
     def failure(self, *names: str) -> Step | None:
-        """The first of these steps (or of all) that failed."""
+        """Returns the first of these steps, or of all, that failed; None if none did."""
         for step in self.steps.values():
             if (not names or step.name in names) and step.root:
                 return step
         return None
 
     def value(self, name: str) -> Any:
-        """What a step gave; None if it did not run or failed."""
+        """Returns the value of a step; None if it did not run or failed."""
         step = self.steps.get(name)
         return step.value if step is not None and step.done else None
 
 
 def run(request: Request, environment: Mapping[str, str], patience: float) -> Outcome:
-    """Runs all steps of the request. A step that gives no sign for ``patience`` seconds is ended, with its process.
+    """Runs all steps of the request and returns their results.
 
-    Where a probe ends the process, or it ends between two of them, another child goes on behind it.
+    Ends a process that reports nothing for ``patience`` seconds. If a probe ends the process, or the process ends
+    between two probes, another child continues after it. At most ``_MOST_CRASHES`` children run.
     """
     outcome = Outcome()
     for _ in range(_MOST_CRASHES):
@@ -122,7 +123,7 @@ def _run_once(
     python = [sys.executable, *_flags(), "-X", "faulthandler"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         place = Path(scratch, "report")
-        # Both stay open here: what a child does to the names of the files changes nothing.
+        # Both files stay open here, so that a child may rename or delete them without effect.
         with place.open("w+b") as report, Path(scratch, "errors").open("w+b") as errors:
             arguments = [folder, str(place), json.dumps(asdict(request)), json.dumps(known)]
             try:
@@ -136,21 +137,24 @@ def _run_once(
             except OSError as error:
                 return {START_STEP: Step(START_STEP, error=f"{type(error).__name__}: {error}")}
             try:
-                given_up = _wait(child, report, errors, patience)
+                abort_reason = _wait(child, report, errors, patience)
             finally:
                 _end(child)
-            told = answers.read(_content(report, 0, answers.MOST_BYTES), request)
-            said = _most_telling(_content(errors, -_END_OF_STANDARD_ERROR, _END_OF_STANDARD_ERROR))
-        return _steps(told, given_up, child.returncode, said)
+            parsed = answers.read(_content(report, 0, answers.MOST_BYTES), request)
+            stderr = _relevant_lines(_content(errors, -_END_OF_STANDARD_ERROR, _END_OF_STANDARD_ERROR))
+        return _steps(parsed, abort_reason, child.returncode, stderr)
 
 
 def _flags() -> list[str]:
-    """What decides where Python looks for modules, as this process was started: a child has to find the same ones."""
+    """Returns the options of this process that determine where Python finds modules, so that a child finds the same."""
     return [flag for name, flag in _PATH_FLAGS.items() if getattr(sys.flags, name, False)]
 
 
 def _wait(child: subprocess.Popen[bytes], report: IO[bytes], errors: IO[bytes], patience: float) -> str:
-    """Waits for the end; why that was given up, if the report did not grow for too long or a file grew too large."""
+    """Waits until the child ends. Returns why it stopped waiting, or an empty text if the child ended.
+
+    It stops if the report did not grow for ``patience`` seconds, or if a file grew too large.
+    """
     size, since = -1, time.monotonic()
     while child.poll() is None:
         now = _size(report)
@@ -161,7 +165,7 @@ def _wait(child: subprocess.Popen[bytes], report: IO[bytes], errors: IO[bytes], 
         if now != size:
             size, since = now, time.monotonic()
         elif time.monotonic() - since > patience:
-            return f"gave no answer within {patience:g} s"
+            return f"reported nothing within {patience:g} s"
         time.sleep(_POLL_SECONDS)
     return ""
 
@@ -171,42 +175,46 @@ def _size(file: IO[bytes]) -> int:
 
 
 def _content(file: IO[bytes], start: int, most: int) -> bytes:
-    """So many bytes of a file from a place on, which counts from its end where it is negative."""
+    """Returns at most ``most`` bytes of a file from ``start`` on, which counts from the end if it is negative."""
     file.seek(max(start + (_size(file) if start < 0 else 0), 0))
     return file.read(most)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Leaves no process behind, also where the user interrupts."""
+    """Kills the child if it still runs, so that no process remains after an interrupt either."""
     if child.poll() is None:
         child.kill()
         child.wait()
 
 
-def _steps(told: answers.Answers, given_up: str, status: int, said: str) -> dict[str, Step]:
-    """What became of all steps that the child took; the one at which it ended is the last that began."""
-    steps = {name: Step(**entry) for name, entry in told.entries.items()}
-    unanswered = list(told.open)
-    if given_up or status != 0 or not told.finished:
-        early = "" if given_up or status != 0 else " before it had finished"
-        how = given_up or f"ended with {describe_exit(status)}{early}"
-        began = bool(told.entries or told.open)
-        name = unanswered.pop() if unanswered else answers.END if began else START_STEP
-        steps[name] = Step(name, ended=f"the process {how}" + (f": {said}" if said else ""))
-    for name in unanswered:
-        steps[name] = Step(name, error=f"it gave no answer that can be read: {told.first_unreadable or 'none came'}")
-    if told.unreadable:
-        count = f"{told.unreadable} line{'s' * (told.unreadable > 1)}"
-        error = f"{count} of what a child reported cannot be understood; {told.first_unreadable}"
+def _steps(parsed: answers.Answers, abort_reason: str, status: int, stderr: str) -> dict[str, Step]:
+    """Returns the results of all steps of a child. The last step that began contains how the process ended early."""
+    steps = {name: Step(**entry) for name, entry in parsed.entries.items()}
+    open_steps = list(parsed.open)
+    if abort_reason or status != 0 or not parsed.finished:
+        early = "" if abort_reason or status != 0 else " before it had finished"
+        how = abort_reason or f"ended with {describe_exit(status)}{early}"
+        began = bool(parsed.entries or parsed.open)
+        name = open_steps.pop() if open_steps else answers.END if began else START_STEP
+        steps[name] = Step(name, ended=f"the process {how}" + (f": {stderr}" if stderr else ""))
+    for name in open_steps:
+        reason = parsed.first_unreadable or "the report has no line of it"
+        steps[name] = Step(name, error=f"the step reported no readable result: {reason}")
+    if parsed.unreadable:
+        count = f"{parsed.unreadable} line{'s' * (parsed.unreadable > 1)}"
+        error = f"{count} of a child's report cannot be read; {parsed.first_unreadable}"
         steps[answers.REPORT] = Step(answers.REPORT, error=error)
     return steps
 
 
-def _most_telling(errors: bytes) -> str:
-    """The lines of standard error that say where: a crash begins with its innermost call, an exception ends with it."""
+def _relevant_lines(errors: bytes) -> str:
+    """Returns the lines of standard error that locate the fault.
+
+    The report of a crash begins with its innermost call; that of an exception ends with it.
+    """
     text = errors.decode("utf-8", "replace")
-    told = [answers.clean(line.strip()) for line in text.splitlines() if line.strip()]
-    lines = [line for line in told if not _TELLS_NOTHING.search(line)] or told
+    all_lines = [answers.clean(line.strip()) for line in text.splitlines() if line.strip()]
+    lines = [line for line in all_lines if not _UNINFORMATIVE.search(line)] or all_lines
     for number, line in enumerate(lines):
         if line.startswith("Fatal Python error"):
             return " | ".join(lines[number : number + _LINES_OF_STANDARD_ERROR])
@@ -214,7 +222,7 @@ def _most_telling(errors: bytes) -> str:
 
 
 def describe_exit(code: int) -> str:
-    """An exit status in words: the signal's name where one ended the process."""
+    """Returns an exit status in words, with the name of the signal if one ended the process."""
     if code >= 0:
         return f"status {code}"
     import signal

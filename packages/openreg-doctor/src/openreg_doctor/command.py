@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The arguments and the exit status of the doctor."""
+"""The doctor's command line: its arguments, messages and exit status."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .probes.request import UNNAMED, Request
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
 _LONGEST_TIMEOUT = 86400
 
-# Devices that PyTorch itself brings; none of them is a backend behind PrivateUse1.
-_OF_PYTORCH = [
+# PyTorch's own device types; none of them is a backend behind PrivateUse1.
+_PYTORCH_DEVICES = [
     "cpu",
     "cuda",
     "mkldnn",
@@ -54,11 +54,14 @@ examples:
 
 
 class WrongUseError(Exception):
-    """Arguments that cannot be served; the text says what would be."""
+    """An error in the arguments. Its text contains the wrong value and what is accepted."""
 
 
 def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
-    """The command line; ``typed`` is how the user calls it, ``device`` what is examined by default."""
+    """Returns the parser of the arguments.
+
+    ``typed`` is the command as the user typed it; ``device`` is the default of ``--device``, or empty.
+    """
     doctor = argparse.ArgumentParser(
         prog=typed,
         description="Checks the environment and a PyTorch backend behind PrivateUse1, hook by hook and name by name.",
@@ -69,7 +72,7 @@ def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
     doctor.add_argument(
         "--device",
         metavar="NAME",
-        help=f"the backend to check, {UNNAMED} for one that has no name of its own (default: {default})",
+        help=f"the backend to check; {UNNAMED} for one that did not rename the dispatch key (default: {default})",
     )
     doctor.add_argument(
         "--import",
@@ -77,34 +80,36 @@ def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="MODULE",
-        help="what brings the backend up; may be repeated (default: what loads with torch)",
+        help="a module that registers the backend; may be repeated (default: the modules that load with torch)",
     )
-    doctor.add_argument("--op", metavar="OPERATOR", help="explain how an operator is served instead")
+    doctor.add_argument(
+        "--op", metavar="OPERATOR", help="explain how this operator is implemented, instead of listing all findings"
+    )
     doctor.add_argument(
         "--compiler",
         action="store_true",
-        help="also examine what PyTorch's compiler knows of the backend; importing it takes seconds",
+        help="also check what the backend registers with PyTorch's compiler, whose import takes seconds",
     )
-    doctor.add_argument("--json", action="store_true", help="write the findings as JSON")
+    doctor.add_argument("--json", action="store_true", help="print the report as JSON")
     doctor.add_argument(
         "--missing",
         action="store_true",
-        help="also list the parts that not every backend has, each with its chapter of openreg's guide",
+        help="also list missing parts that not every backend has, each with its chapter of openreg's guide",
     )
-    doctor.add_argument("--verbose", action="store_true", help="list everything, also what is as it should be")
+    doctor.add_argument("--verbose", action="store_true", help="list all findings, also those without a fault")
     doctor.add_argument(
         "--ignore",
         action="append",
         default=[],
         metavar="CHECK",
-        help="do not count these problems, by the names of their checks (module.* is a pattern)",
+        help="do not count problems of this check, or of a pattern such as module.*; may be repeated",
     )
     doctor.add_argument(
         "--timeout",
         type=_seconds,
         default=60.0,
         metavar="SECONDS",
-        help="give up a step after this time (default: 60)",
+        help="end a step that reports nothing for this time (default: 60)",
     )
     return doctor
 
@@ -120,14 +125,17 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: Sequence[str], typed: str, device: str = "") -> int:
-    """Runs the command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
+    """Runs the command and returns its exit status.
+
+    Raises SystemExit(2) if the arguments cannot be parsed, and SystemExit(0) after ``--help``.
+    """
     options = parser(typed, device).parse_args(arguments)
     try:
         if options.op is not None and not options.op.strip():
             raise WrongUseError("--op names no operator; give one, such as aten::add.Tensor")
         if options.device is not None:
-            _refuse_what_is_no_backend(options.device)
-        _refuse_absent_modules(options.imports)
+            _require_backend_name(options.device)
+        _require_modules(options.imports)
         return _examine(options, device)
     except WrongUseError as error:
         print(f"doctor: {error}", file=sys.stderr)
@@ -140,10 +148,10 @@ def _examine(options: argparse.Namespace, default: str) -> int:
     known = next((item for item in backends if item.device == order.device), None)
     groups = table.read(installed.version("torch"), known.packages if known is not None else ())
     examination = replace(examine(order, groups, known), undeclared=undeclared)
-    _refuse_absent_device(examination)
+    _require_device(examination)
     sections = checks.run(examination)
-    if examination.reached:  # otherwise the names of checks are missing with the device
-        _mention_patterns_without_check(tuple(options.ignore), sections)
+    if examination.reached:  # otherwise the report lacks the checks of the device, which patterns may name
+        _report_unmatched_patterns(tuple(options.ignore), sections)
     explained = None
     if order.operator:
         try:
@@ -161,7 +169,11 @@ def _examine(options: argparse.Namespace, default: str) -> int:
 
 
 def _order(options: argparse.Namespace, default: str, backends: list[backend.Backend]) -> Order:
-    """The device that is named, by the user or the command; that of the packages that declare one; or what is found."""
+    """Returns the order of the examination.
+
+    Its device is that of ``--device`` or of the command. Without these it is the only device that packages declare, if
+    there is no ``--import``, or else the one that ``find_device()`` returns.
+    """
     imports = tuple(options.imports)
     device = options.device or default
     if not device and not imports and len(backends) == 1:
@@ -173,52 +185,61 @@ def _order(options: argparse.Namespace, default: str, backends: list[backend.Bac
 
 
 def _visible(order: Order, sections: list[Section]) -> list[Section]:
-    """With an operator to explain, only what is wrong matters beside it, and which overloads do not end in a kernel."""
+    """Returns the sections to print.
+
+    With an operator to explain, only problems and the operator's overloads without a kernel remain.
+    """
     if not order.operator:
         return sections
-    wrong = [Section(item.title, tuple(f for f in item.findings if _matters(f))) for item in sections]
+    wrong = [Section(item.title, tuple(f for f in item.findings if _is_shown_with_operator(f))) for item in sections]
     return [section for section in wrong if section.findings]
 
 
-def _matters(finding: Finding) -> bool:
+def _is_shown_with_operator(finding: Finding) -> bool:
     return finding.status == "problem" or finding.check.startswith("operators.overload.")
 
 
-def _refuse_what_is_no_backend(device: str) -> None:
-    if device in _OF_PYTORCH:
+def _require_backend_name(device: str) -> None:
+    if device in _PYTORCH_DEVICES:
         raise WrongUseError(
-            f"{device!r} is one of PyTorch's own devices; the doctor examines backends behind PrivateUse1, such as the "
-            "one that --device names and --import brings up"
+            f"--device: {device!r} is one of PyTorch's own devices, not a backend behind PrivateUse1; give --device "
+            "the name of a PrivateUse1 backend, and --import the module that registers it"
         )
     if not device.isidentifier():
-        raise WrongUseError(f"{device!r} is not the name of a device; give a name such as npu, without index")
+        raise WrongUseError(f"--device: {device!r} is not the name of a device; give a name such as npu, without index")
 
 
-def _refuse_absent_modules(modules: Sequence[str]) -> None:
+def _require_modules(modules: Sequence[str]) -> None:
     for module in modules:
         if not _exists(module.partition(".")[0]):
-            raise WrongUseError(f"there is no module {module!r} to import; install it or correct --import")
+            raise WrongUseError(f"--import: there is no module {module!r} to import; install it or correct its name")
 
 
-def _mention_patterns_without_check(patterns: tuple[str, ...], sections: list[Section]) -> None:
-    """A slip of the pen is told, and no more: a check that is named by its fault is gone with the fault."""
+def _report_unmatched_patterns(patterns: tuple[str, ...], sections: list[Section]) -> None:
+    """Prints a line for each pattern that matches no check, which may be misspelled.
+
+    This is no error, because a check that is named after its fault disappears with the fault.
+    """
     findings = [finding for section in sections for finding in section.findings]
     for pattern in patterns:
         if not any(matches(finding, (pattern,)) for finding in findings):
             close = get_close_matches(pattern, dict.fromkeys(finding.check for finding in findings), 5)
-            hint = f"; is one of these meant? {', '.join(close)}" if close else ""
+            hint = f"; similar checks: {', '.join(close)}" if close else ""
             print(f"doctor: --ignore {pattern!r} matches no check of this report{hint}", file=sys.stderr)
 
 
 def _exists(module: str) -> bool:
     try:
         return module.isidentifier() and module != "__main__" and find_spec(module) is not None
-    except ValueError:  # a module of this process without a place, which no other process can import
+    except ValueError:  # a module that this process created without a spec, which no other process can import
         return False
 
 
-def _refuse_absent_device(examination: Examination) -> None:
-    """A device that does not exist is a mistake of the caller, unless something failed that would have brought it."""
+def _require_device(examination: Examination) -> None:
+    """Raises WrongUseError if a device that the caller named does not exist.
+
+    Does not raise if packages declare the device, or if a step failed that may be why the device is missing.
+    """
     order, started = examination.order, examination.started
     failed = any(step.root for name, step in started.steps.items() if not name.startswith(Request.PROBE))
     found = examination.name
@@ -229,6 +250,6 @@ def _refuse_absent_device(examination: Examination) -> None:
     state = "no PrivateUse1 backend is loaded" if found == UNNAMED else f"the loaded backend is called {found!r}"
     how = f"after importing {', '.join(order.imports)}" if order.imports else "after `import torch`"
     raise WrongUseError(
-        f"there is no device {order.device!r}: {how}, {state}. Give --device the backend's name and --import the "
-        f"module that brings it up (installed backends load with torch unless {AUTOLOAD_SWITCH}=0)"
+        f"there is no device {order.device!r}: {how}, {state}; give --device the backend's name and --import the "
+        f"module that registers it (installed backends load with torch unless {AUTOLOAD_SWITCH}=0)"
     )

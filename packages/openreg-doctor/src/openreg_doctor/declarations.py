@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the installed PyTorch asks of a backend, read from its headers and sources; nothing is imported or compiled.
+"""Reads PyTorch's interfaces for backends from the headers and sources of a torch, without an import or a compiler.
 
-An interface is a C++ class, whose virtual functions a backend overrides, or a Python class, whose methods it does. Of
-each function the signature is told without the names of parameters and their defaults, so that what a caller cannot
-see is no change. Overloads of one name are told together.
+An interface is a C++ class whose virtual functions a backend overrides, or a Python class whose methods it overrides.
+Signatures leave out what callers cannot see: of C++ parameters names and defaults, of Python parameters types and
+defaults. Overloads of one name share one entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .table import FOLDER, Group
 
-# Beside hooks.toml: release of torch -> interface -> function -> signature.
+# A file beside hooks.toml: release of torch -> interface -> function -> signature.
 RECORD = "interfaces.json"
 
 Interface = dict[str, str]  # function -> signature
@@ -30,14 +30,14 @@ _TYPES_OF_ONE_WORD = {"bool", "char", "int", "long", "short", "double", "float",
 
 
 def read_record(folder: Path = FOLDER) -> dict[str, dict[str, Interface]]:
-    """The record of the releases that are served; empty where the folder has none."""
+    """Returns the record of the supported releases; empty if the folder has none."""
     path = folder / RECORD
     record: dict[str, dict[str, Interface]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return record
 
 
 def interfaces(torch: Path, groups: Iterable[Group]) -> dict[str, Interface]:
-    """The interfaces of the table, as the torch in this folder has them; an absent file or class is left out."""
+    """Returns the interfaces of the table as the torch in this folder declares them. Leaves out absent ones."""
     found = {}
     for group in groups:
         if group.header:
@@ -53,7 +53,7 @@ def interfaces(torch: Path, groups: Iterable[Group]) -> dict[str, Interface]:
 
 @dataclass(frozen=True)
 class Difference:
-    """A function of an interface that is new, gone or changed. Signatures are empty where it does not exist."""
+    """A function of an interface that is new, gone or changed. A signature is empty if the function does not exist."""
 
     group: Group
     function: str
@@ -61,7 +61,7 @@ class Difference:
     after: str
 
     def text(self, before: str, after: str) -> str:
-        """One sentence, with the names of the two releases of torch."""
+        """Returns one sentence; ``before`` and ``after`` are the names of the two releases of torch."""
         place = f"torch/include/{self.group.header}" if self.group.header else f"torch/{self.group.source}"
         what = f"{self.group.class_name}.{self.function} of {after} ({place})"
         if not self.before:
@@ -74,7 +74,7 @@ class Difference:
 def differences(
     groups: Iterable[Group], before: Mapping[str, Interface], after: Mapping[str, Interface]
 ) -> Iterator[Difference]:
-    """What differs between the interfaces of two releases, in the order of the table."""
+    """Yields the differences between the interfaces of two releases, in the order of the table."""
     for group in groups:
         old, new = before.get(group.key, {}), after.get(group.key, {})
         for name in [*new, *(name for name in old if name not in new)]:
@@ -83,12 +83,12 @@ def differences(
 
 
 def closest(record: Mapping[str, dict[str, Interface]], release: str) -> str:
-    """The recorded release that an installed one is compared with: itself, or the newest for one that is newer."""
+    """Returns the recorded release to compare ``release`` with: itself, or the newest one if it has no record."""
     return release if release in record else list(record)[-1]
 
 
 def virtual_functions(text: str, class_name: str) -> Interface:
-    """The virtual functions that a class in the text of a header declares, destructors apart."""
+    """Returns the virtual functions that a class in the text of a header declares, without destructors."""
     text = _ATTRIBUTE.sub("", _COMMENT.sub("", text))
     start = re.search(rf"\b(?:struct|class)\s+(?:\w+\s+)?{class_name}\b[^;{{(]*\{{", text)
     if start is None:
@@ -106,7 +106,7 @@ def virtual_functions(text: str, class_name: str) -> Interface:
 
 
 def methods(text: str, class_name: str) -> Interface:
-    """The methods of a class in the text of a module, and of the classes inside it; special methods apart."""
+    """Returns the methods of a class in the text of a module, and of the classes in it, without special methods."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             return dict(_methods(node, ""))
@@ -128,7 +128,7 @@ def _text(path: Path) -> str:
 
 
 def _closing(text: str, start: int, pair: str) -> int:
-    """Where the bracket that is open at `start` is closed: the place after it."""
+    """Returns the position after the bracket that closes the one open at ``start``."""
     depth, place = 1, start
     while depth and place < len(text):
         depth += {pair[0]: 1, pair[1]: -1}.get(text[place], 0)
@@ -137,7 +137,7 @@ def _closing(text: str, start: int, pair: str) -> int:
 
 
 def _split(parameters: str) -> Iterator[str]:
-    """The parameters of a list, apart at commas that are in no bracket."""
+    """Yields the parameters of a list, which is split at commas outside brackets."""
     depth, item = 0, ""
     for character in parameters:
         depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
@@ -151,7 +151,7 @@ def _split(parameters: str) -> Iterator[str]:
 
 
 def _without_name(parameter: str) -> str:
-    """A parameter's type: no default, and no name after it."""
+    """Returns the type of a parameter, without its name and default."""
     words = " ".join(parameter.partition("=")[0].split())
     match = _NAME.search(words)
     if match and match.group() not in _TYPES_OF_ONE_WORD and words[: match.start()].strip() not in {"", "const"}:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report as data, and as JSON.
+"""The report as data and as JSON.
 
-The JSON document, of schema 1, is an object with
+The JSON document of schema 1 is an object with
 
-- ``schema``: 1; a change that takes a name away or gives it another meaning raises it
+- ``schema``: 1; it is raised by a change that removes a name or changes its meaning
 - ``device``: the device's name
-- ``healthy``: whether there is no problem, ignored ones apart; the exit status says the same
+- ``healthy``: true if there is no problem except ignored ones; the exit status is then 0
 - ``counts``: number of findings by status: ``ok``, ``note``, ``unseen``, ``warning``, ``problem``, and ``ignored``
-- ``findings``: a list of objects with the strings ``check`` (the name of what was checked), ``section``, ``status``
-  (one of the five), ``what``, ``costs``, ``fix`` and ``chapter`` (empty where there is none), and the bool ``ignored``
+- ``findings``: a list of objects. They have the strings ``check`` (the finding's name), ``section``, ``status`` (one of
+  the five), ``what``, ``costs``, ``fix`` and ``chapter`` (empty if there is none), and the bool ``ignored``
 - ``operator``: null, or with ``--op`` an object with the strings ``name`` and ``schema`` and the list ``facts`` of
   objects with the strings ``aspect`` and ``text``
 """
@@ -29,7 +29,7 @@ _STATUSES = ("ok", "note", "unseen", "warning", "problem")
 
 @dataclass(frozen=True)
 class Report:
-    """All that the doctor says."""
+    """All findings of the doctor, and the explanation of an operator if one is named."""
 
     device: str
     sections: list[Section]
@@ -38,21 +38,21 @@ class Report:
 
     @property
     def findings(self) -> list[tuple[Section, Finding]]:
-        """Every finding with its section."""
+        """Returns every finding with its section."""
         return [(section, finding) for section in self.sections for finding in section.findings]
 
     def ignores(self, finding: Finding) -> bool:
-        """Whether it is a problem that does not count."""
+        """Returns True if the finding is a problem that does not count."""
         return finding.status == "problem" and matches(finding, self.ignore)
 
     @property
     def problems(self) -> list[Finding]:
-        """The problems that count."""
+        """Returns the problems that count."""
         return [item for _, item in self.findings if item.status == "problem" and not self.ignores(item)]
 
 
 def render(report: Report) -> str:
-    """The JSON document."""
+    """Returns the JSON document."""
     counts = Counter("ignored" if report.ignores(item) else item.status for _, item in report.findings)
     document: dict[str, Any] = {
         "schema": SCHEMA,

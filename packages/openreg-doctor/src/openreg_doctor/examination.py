@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the checks look at: the arguments, the table, and what the children reported."""
+"""The input of the checks: the order, the table of hooks, and the results of the child processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .probes.unreachable import needs_compiler
 AUTOLOAD_SWITCH = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 _ALLOCATOR_VARIABLE = "PYTORCH_ALLOC_CONF"
-# PyTorch's own refusal of a setting of its allocators does not name the variable.
+# PyTorch's errors about a rejected allocator setting do not always name the variable.
 _REFUSED_ALLOCATOR_SETTING = re.compile(
     rf"{_ALLOCATOR_VARIABLE}: |llocator config|allocator setting|AllocatorConfig", re.IGNORECASE
 )
@@ -26,46 +26,46 @@ _REFUSED_ALLOCATOR_SETTING = re.compile(
 
 @dataclass(frozen=True)
 class Order:
-    """What to examine."""
+    """An order for an examination: what to examine, and how long to wait for a child process."""
 
     device: str = UNNAMED
-    imports: tuple[str, ...] = ()  # modules that bring the device up, or further ones where packages declare that
-    operator: str = ""
-    patience: float = 60.0  # seconds without a sign of life after which a child is given up
-    compiler: bool = False  # whether to examine what needs PyTorch's compiler
-    sought: bool = False  # whether nobody named a device, and none was found
+    imports: tuple[str, ...] = ()  # modules that register the device; imported after those that packages declare
+    operator: str = ""  # the operator to explain; empty: examine everything
+    patience: float = 60.0  # seconds without a report after which a child process is ended
+    compiler: bool = False  # True: also examine what needs PyTorch's compiler
+    sought: bool = False  # True: no device was named or declared, and none was found
 
 
 @dataclass(frozen=True)
 class Examination:
-    """The order and all that was gathered for it."""
+    """An order and all results that were collected for it."""
 
     order: Order
     groups: list[table.Group]
-    started: Outcome  # imports and probes
-    autoloaded: Outcome  # `import torch` alone, as programs do it; empty where no backend loads with torch
-    refused: dict[str, str] = field(default_factory=dict)  # settings that were refused, and what was said
-    backend: Backend | None = None  # what the device's packages declare, where any is installed
-    undeclared: dict[str, str] = field(default_factory=dict)  # packages whose declaration cannot be used, and why
+    started: Outcome  # results of the imports and probes
+    autoloaded: Outcome  # result of `import torch` alone, as in programs; empty if no backend loads with torch
+    refused: dict[str, str] = field(default_factory=dict)  # rejected environment variables, with the error
+    backend: Backend | None = None  # what the device's packages declare; None if none is installed
+    undeclared: dict[str, str] = field(default_factory=dict)  # packages with an invalid declaration, and why
 
     def probe(self, name: str) -> Step | None:
-        """What became of a probe; None if it did not run."""
+        """Returns the result of a probe; None if it did not run."""
         return self.started.steps.get(Request.PROBE + name)
 
     @property
     def reached(self) -> bool:
-        """Whether the device could be examined at all."""
+        """Returns True if any probe of the device ran."""
         return any(name.startswith(Request.PROBE) for name in self.started.steps)
 
     @property
     def present(self) -> bool:
-        """Whether anything answers for the dispatch key PrivateUse1, under whatever name."""
+        """Returns True if anything is registered for the dispatch key PrivateUse1, under any name."""
         values = (self.started.value("device"), self.autoloaded.value("device"), self.started.value("import torch"))
         return any(value and value["present"] for value in values)
 
     @property
     def name(self) -> str:
-        """The name under which the dispatch key PrivateUse1 was found, if that far was come."""
+        """Returns the name of the dispatch key PrivateUse1; empty if no child process got far enough to report it."""
         for outcome, step in ((self.started, "device"), (self.autoloaded, "device"), (self.started, "import torch")):
             value = outcome.value(step)
             if value:
@@ -74,18 +74,24 @@ class Examination:
 
 
 def loads_backends(environment: Mapping[str, str]) -> bool:
-    """Whether `import torch` loads the backends that are installed; PyTorch takes any value but 1 for a no."""
+    """Returns True if `import torch` loads installed backends: PyTorch does so if the variable is unset or 1."""
     return environment.get(AUTOLOAD_SWITCH, "1") == "1"
 
 
 def find_device(imports: tuple[str, ...], patience: float) -> str:
-    """The device that these modules, or else `import torch` alone, bring up; empty where they bring none."""
+    """Returns the name of the device that these modules register, or without modules `import torch` alone.
+
+    Returns an empty text if they register none. ``patience`` is in seconds.
+    """
     value = children.run(Request(UNNAMED, imports, probe=False), _environment(imports), patience).value("device")
     return str(value["backend"]) if value and value["present"] else ""
 
 
 def examine(order: Order, groups: list[table.Group], backend: Backend | None = None) -> Examination:
-    """Runs the children: at once, because most of their time goes into importing torch."""
+    """Runs the child processes and returns their results.
+
+    Two children run in parallel, because importing torch takes most of their time.
+    """
     with ThreadPoolExecutor(1) as pool:
         alone = pool.submit(_import_torch, order)
         started, refused = _start(order, groups, backend)
@@ -93,19 +99,29 @@ def examine(order: Order, groups: list[table.Group], backend: Backend | None = N
 
 
 def _environment(imports: tuple[str, ...]) -> dict[str, str]:
-    """With modules to import, one after the other, so that each is known by its own error."""
+    """Returns the environment of a child process.
+
+    With modules to import it switches autoload off, so that each module is imported separately and reports its error.
+    """
     return {**os.environ, AUTOLOAD_SWITCH: "0"} if imports else dict(os.environ)
 
 
 def _import_torch(order: Order) -> Outcome:
-    """What a plain `import torch` does; empty where nothing loads with it, because others import it too."""
+    """Returns the result of a plain `import torch`.
+
+    It is empty if no backend loads with torch, because then the child of ``_start()`` runs the same import.
+    """
     loads = loads_backends(os.environ) and any(installed.entry_points(installed.BACKENDS))
     request = Request(order.device, probe=False)
     return children.run(request, dict(os.environ), order.patience) if loads else Outcome()
 
 
 def _start(order: Order, groups: list[table.Group], backend: Backend | None) -> tuple[Outcome, dict[str, str]]:
-    """Imports and exercises; again without what is refused or ends the process, so that the rest is examined too."""
+    """Runs the imports and probes. Returns their results, and the rejected environment variables with the errors.
+
+    Repeats them without a rejected variable, and without a module whose import ends the process, so that the rest is
+    examined too. The first module is never left out.
+    """
     request = _request(order, groups, backend)
     environment = _environment(request.imports)
     refused: dict[str, str] = {}
@@ -143,8 +159,8 @@ def _request(order: Order, groups: list[table.Group], backend: Backend | None) -
 
 
 def _refused_setting(outcome: Outcome, environment: Mapping[str, str], prefix: str) -> tuple[str, str]:
-    """The first environment variable that a step refused, and what it said; empty if there was none."""
-    # Of other variables a message may speak without refusing them; without PATH, say, the rest could not be examined.
+    """Returns the first environment variable that a step rejected, and the step's error; both are empty if none was."""
+    # A message may name other variables without rejecting them. Without PATH, for example, the rest could not run.
     names = rf"{re.escape(prefix)}\w+|{_ALLOCATOR_VARIABLE}" if prefix else _ALLOCATOR_VARIABLE
     refusal = re.compile(rf"environment variable ({names})\b")
     for step in outcome.steps.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Explains how an operator is served on a device, from what PyTorch's dispatcher says of it."""
+"""Explains how an operator is implemented on a device, from the tables of PyTorch's dispatcher."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .examination import Examination
 
 _SITE = re.compile(r"registered at (.+?)(?: \[(.+)\])?$")
 _KIND = re.compile(r" \[([^\]]+)\]$")
-# In one word, how an operator is served.
+# The ways in which an operator is implemented, each in one word.
 NATIVE, COMPOSITE, FALLBACK = "native", "composite", "fallback"
-# What a fallback may call its calls in a profile, so that they are known here: NAMESPACE::fallback OPERATOR.
+# The profiler range that a fallback may record for an operator, so that it is recognized here:
+# NAMESPACE::fallback OPERATOR.
 _FALLBACK_RANGE = re.compile(r"\w+::fallback (.+)")
-# How the dispatcher calls the way in which it found a kernel for a key.
-_SERVED = {
-    "kernel": f"{NATIVE}: a kernel of its own",
-    "math kernel": f"{COMPOSITE}: an implementation in other operators, by whose derivatives it has its own "
+# The dispatcher's name for the origin of a kernel, and what it means.
+_ORIGINS = {
+    "kernel": f"{NATIVE}: a kernel for PrivateUse1",
+    "math kernel": f"{COMPOSITE}: it calls other operators, whose derivatives yield its derivative "
     "(CompositeImplicitAutograd)",
-    "default backend kernel": f"{COMPOSITE}: an implementation for every backend, in other operators "
+    "default backend kernel": f"{COMPOSITE}: an implementation for every backend, which calls other operators "
     "(CompositeExplicitAutograd)",
     "backend fallback": f"{FALLBACK}: the backend's function for operators without a kernel",
 }
@@ -32,7 +33,7 @@ _PROMOTION = "promote: the widest type among the operands"
 
 @dataclass(frozen=True)
 class Fact:
-    """One aspect of the operator."""
+    """One aspect of an operator, and its description."""
 
     aspect: str
     text: str
@@ -40,7 +41,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How an operator is served."""
+    """A description of how an operator is implemented."""
 
     name: str
     schema: str
@@ -48,76 +49,79 @@ class Explanation:
 
 
 def explain(examination: Examination) -> Explanation | None:
-    """The explanation; None if the device could not be examined.
+    """Returns the explanation of the order's operator; None if the probe of the dispatcher did not run or failed.
 
-    Raises LookupError, with suggestions, if the name means no operator or several.
+    Raises LookupError, with suggestions, if the name matches no operator or several.
     """
     step = examination.probe("operator")
     if step is None or not step.done:
         return None
     found: dict[str, Any] = step.value
-    asked = examination.order.operator
     if "candidates" in found:
-        raise LookupError(_suggest(asked, found["candidates"], found["known"]))
+        raise LookupError(_suggest(examination.order.operator, found["candidates"], found["known"]))
     entries: dict[str, str] = found["table"]
-    tried = examination.probe("trial")
-    failure = tried.text if tried is not None and tried.root else "it was not tried"
-    trial: dict[str, Any] = tried.value if tried is not None and tried.done else {"error": failure}
-    observed = examination.probe("autocast")
-    reached: dict[str, Any] = observed.value if observed is not None and observed.done else {}
+    trial_step = examination.probe("trial")
+    failure = trial_step.text if trial_step is not None and trial_step.root else "the call was not tried"
+    trial: dict[str, Any] = trial_step.value if trial_step is not None and trial_step.done else {"error": failure}
+    autocast_step = examination.probe("autocast")
+    reached: dict[str, Any] = autocast_step.value if autocast_step is not None and autocast_step.done else {}
     facts = [
-        Fact(examination.order.device, _served(entries) + _end(entries, trial)),
+        Fact(examination.order.device, _describe_kernel(entries) + _note_fallbacks(entries, trial)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
         Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), reached, trial)),
         Fact("meta", _meta(entries.get("Meta", ""))),
     ]
-    facts += [Fact(f"overload {name}", _served(table)) for name, table in found["others"].items()]
+    facts += [Fact(f"overload {name}", _describe_kernel(table)) for name, table in found["others"].items()]
     return Explanation(found["name"], found["schema"], tuple(facts))
 
 
-def _suggest(asked: str, candidates: list[str], known: list[str]) -> str:
+def _suggest(name: str, candidates: list[str], known: list[str]) -> str:
     if candidates:
         listed = ", ".join(sorted(candidates))
-        return f"{asked!r} has several overloads; ask for one of them: {listed}"
-    bare = asked.replace("torch.ops.", "").replace("torch.", "aten::")
+        return f"--op: {name!r} has several overloads; give one of them: {listed}"
+    bare = name.replace("torch.ops.", "").replace("torch.", "aten::")
     if "::" not in bare:
         bare = f"aten::{bare}"
     close = get_close_matches(bare, known, 5, 0.7)
-    hint = f"; is one of these meant? {', '.join(close)}" if close else ""
-    return f"there is no operator {asked!r}{hint}. Operators of a package are known once it is imported (--import)"
+    hint = f"; similar operators: {', '.join(close)}" if close else ""
+    return f"--op: there is no operator {name!r}{hint}. A package registers its operators when --import imports it"
 
 
 def _site(entry: str) -> tuple[str, str]:
-    """Where it was registered and how the dispatcher calls the kind of entry."""
+    """Returns where an entry was registered, and the dispatcher's name for its origin."""
     kind = _KIND.search(entry)
     site = _SITE.search(entry)
     place = site.group(1) if site else "?"
-    # Paths of the machine that built PyTorch mean nothing here.
+    # A folder of the machine that built PyTorch is cut off, because it does not exist here.
     place = re.sub(r"^/\S*/(?=(?:build/)?(?:aten|torch|c10)/)", "", place)
     return re.sub(r"^.*site-packages/", "", place), kind.group(1) if kind else ""
 
 
-def served(entries: dict[str, str]) -> str:
-    """How an overload is served, in one of the words above; empty if nothing serves it."""
+def kind_of_kernel(entries: dict[str, str]) -> str:
+    """Returns NATIVE, COMPOSITE or FALLBACK for an overload; empty if nothing implements it."""
     entry = entries.get("PrivateUse1")
-    return "" if entry is None else _SERVED.get(_site(entry)[1], NATIVE).partition(":")[0]
+    return "" if entry is None else _ORIGINS.get(_site(entry)[1], NATIVE).partition(":")[0]
 
 
-def _end(entries: dict[str, str], trial: dict[str, Any]) -> str:
-    """What becomes of a composite operator whose parts fall back."""
+def _note_fallbacks(entries: dict[str, str], trial: dict[str, Any]) -> str:
+    """Returns a note on the parts of a composite operator that fall back to the CPU; empty if none does."""
     fallen = [found[1] for call in trial.get("calls", ()) if (found := _FALLBACK_RANGE.fullmatch(call))]
-    return f"; of these, {', '.join(fallen)} falls back to the CPU" if fallen and served(entries) == COMPOSITE else ""
+    return (
+        f"; it calls {', '.join(fallen)}, which falls back to the CPU"
+        if fallen and kind_of_kernel(entries) == COMPOSITE
+        else ""
+    )
 
 
-def _served(entries: dict[str, str]) -> str:
+def _describe_kernel(entries: dict[str, str]) -> str:
     entry = entries.get("PrivateUse1")
     if entry is None:
-        return "nobody: it raises NotImplementedError. Register a kernel for PrivateUse1, or a fallback"
+        return "no kernel: a call raises NotImplementedError; register a kernel for PrivateUse1, or a fallback"
     place, kind = _site(entry)
     if entry.startswith("fallthrough"):
-        return f"fallthrough: the next dispatch key serves it, registered at {place}"
-    return f"{_SERVED.get(kind, kind or 'a kernel')}, registered at {place}"
+        return f"fallthrough: the kernel of the next dispatch key runs, registered at {place}"
+    return f"{_ORIGINS.get(kind, kind or 'a kernel')}, registered at {place}"
 
 
 def _calls(trial: dict[str, Any]) -> list[Fact]:
@@ -134,11 +138,11 @@ def _autograd(entry: str) -> str:
     if not entry:
         return "none"
     if kind == "math kernel":
-        return f"by the derivatives of the operators it calls, registered at {place}"
+        return f"by the derivatives of the operators that it calls, registered at {place}"
     if kind == "autograd kernel":
-        return f"PyTorch's derivative (or its refusal of one) for all backends, registered at {place}"
+        return f"PyTorch's derivative for all backends, or its error that there is none, registered at {place}"
     if entry.startswith("fallthrough") or kind == "backend fallback":
-        return f"none of its own: the call goes on without a record, registered at {place}"
+        return f"no kernel: autograd does not record the call, registered at {place}"
     return f"a kernel of the backend, registered at {place}"
 
 
@@ -147,12 +151,12 @@ def _autocast(entry: str, reached: dict[str, Any], trial: dict[str, Any]) -> str
         return "no rules for this backend"
     place, _ = _site(entry)
     if entry.startswith("fallthrough"):
-        return f"no rule: it runs in the types it is given, registered at {place}"
+        return f"no rule: it runs in the dtypes of its operands, registered at {place}"
     return f"{_rule_of_call(reached) or _rule(trial.get('autocast', {}))}, registered at {place}"
 
 
 def _rule_of_call(reached: dict[str, Any]) -> str:
-    """The rule that shows in what the operator was called with; empty where it did not call the operator."""
+    """Returns the rule, from the arguments with which it called the operator; empty if it did not call the operator."""
     refusals = [call["error"] for call in reached.values() if "error" in call]
     if refusals:
         return f"refused: {refusals[0]}"
@@ -164,14 +168,14 @@ def _rule_of_call(reached: dict[str, Any]) -> str:
     if _FULL in half["types"]:
         return "float32: operands in a lower precision are cast up"
     if _FULL in half["dtypes"]:
-        return f"float32 result: operands stay, and {half['called']} is called with dtype=torch.float32"
+        return f"float32 result: operands are not cast, and {half['called']} is called with dtype=torch.float32"
     if mixed["types"].count(_HALF) < mixed["given"].count(_HALF):
         return _PROMOTION
     return "a rule that leaves operands in float32 and float16 as they are"
 
 
 def _rule(results: dict[str, str]) -> str:
-    """The rule that the types of results show, of operands in float32 and in float16."""
+    """Returns the rule, from the dtypes of results for operands in float32 and in float16."""
     from_full, from_half = results.get(_FULL, ""), results.get(_HALF, "")
     if from_full == _HALF:
         return _LOWER_PRECISION
@@ -186,8 +190,8 @@ def _rule(results: dict[str, str]) -> str:
 
 def _meta(entry: str) -> str:
     if not entry:
-        return "none: torch.compile, torch.export and FakeTensor cannot take it"
+        return "no meta function: torch.compile, torch.export and FakeTensor reject it"
     place, kind = _site(entry)
     if kind == "math kernel":
-        return f"by the operators it calls, registered at {place}"
-    return f"shapes without data, registered at {place}"
+        return f"by the meta functions of the operators that it calls, registered at {place}"
+    return f"a meta function, registered at {place}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a check says."""
+"""The findings of checks."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-# ok:      as it should be
-# note:    worth knowing; nothing is wrong
-# unseen:  nothing that Python can call tells
-# warning: a part is missing that not every backend has
+# ok:      without fault
+# note:    worth knowing, but no fault
+# unseen:  not examined, because no call from Python shows it or because a requirement of the call is missing
+# warning: a lesser fault, most often a missing part that not every backend has
 # problem: something does not work; the exit status is 1
 Status = Literal["ok", "note", "unseen", "warning", "problem"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One result. ``check`` names it: the same fault has the same name in every version of this schema."""
+    """One result of a check. A fault keeps its name, ``check``, in every version of this schema."""
 
     check: str
     status: Status
     what: str
     costs: str = ""  # what does not work because of it
     fix: str = ""  # what to do about it
-    chapter: str = ""  # of a part that a backend does not have: the page of openreg's guide that is about it
+    chapter: str = ""  # of a missing part: the page of openreg's guide about it
 
     @property
     def is_missing_part(self) -> bool:
-        """Whether it tells of a part that not every backend has."""
+        """Returns True if the finding is a missing part that not every backend has."""
         return self.status == "warning" and bool(self.chapter)
 
 
@@ -41,9 +41,9 @@ class Section:
 
     title: str
     findings: tuple[Finding, ...]
-    position: int = LAST  # in the report; the doctor's own checks stand from 10 to 100
+    position: int = LAST  # in the report; the doctor's own checks have 10 to 100
 
 
 def matches(finding: Finding, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern such as ``module.*`` names the finding."""
+    """Returns True if a pattern such as ``module.*`` matches the finding's name."""
     return any(fnmatchcase(finding.check, pattern) for pattern in patterns)

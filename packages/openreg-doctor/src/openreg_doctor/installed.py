@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is installed, from the metadata of distributions; nothing is imported."""
+"""Reads what is installed from the metadata of distributions, without importing any."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from pathlib import Path
 BACKENDS = "torch.backends"
 
 
-def normalised(name: str) -> str:
-    """A distribution's name as package indexes compare it."""
+def normalized(name: str) -> str:
+    """Returns a distribution's name in the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def all_distributions() -> dict[str, list[Distribution]]:
-    """Every distribution on the path by name; the first of a list is the one that counts."""
+    """Returns every distribution on ``sys.path`` by name; the first of a list hides the others."""
     return _distributions(tuple(sys.path))
 
 
 @cache
 def _distributions(_path: tuple[str, ...]) -> dict[str, list[Distribution]]:
-    """Read once: many findings ask whether some package is there."""
+    """Reads the distributions once per ``sys.path``, because many findings look packages up."""
     found: dict[str, list[Distribution]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]
         if name:
-            found.setdefault(normalised(name), []).append(distribution)
+            found.setdefault(normalized(name), []).append(distribution)
     return found
 
 
 def version(distribution: str) -> str:
-    """The version of an installed distribution; empty if there is none."""
+    """Returns the version of a distribution; empty if it is not installed."""
     found = all_distributions().get(distribution, [])
     return found[0].version if found else ""
 
 
 def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
-    """The entry points of a group, each with the name of its distribution; shadowed distributions are left out."""
+    """Yields the entry points of a group, each with the name of its distribution. Leaves out hidden distributions."""
     for name, (distribution, *_) in sorted(all_distributions().items()):
         for point in distribution.entry_points:
             if point.group == group:
@@ -49,22 +49,22 @@ def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
 
 
 def required(distribution: str, name: str) -> str:
-    """What an installed distribution asks of another, as "torch==2.13.*"; the other's name where it asks for none."""
+    """Returns the requirement of a distribution on another, as "torch==2.13.*"; the other's name if it has none."""
     found = all_distributions().get(distribution, [])
     for requirement in (found[0].requires or ()) if found else ():
         match = re.match(r"[A-Za-z0-9._-]+", requirement)
-        if match and normalised(match.group()) == name:
+        if match and normalized(match.group()) == name:
             return requirement.partition(";")[0].strip()
     return name
 
 
 def distribution_of(module: str) -> str:
-    """The distribution that is usually called so as a module is."""
-    return normalised(module.partition(".")[0])
+    """Returns the name that the distribution of a module usually has."""
+    return normalized(module.partition(".")[0])
 
 
 def copies(module: str) -> list[Path]:
-    """The folders of the path that hold a package of this name, the one that is imported first."""
+    """Returns the folders of all packages of this name on ``sys.path``; the first one is imported."""
     found: dict[Path, None] = {}
     for folder in sys.path:
         path = Path(folder or ".") / module

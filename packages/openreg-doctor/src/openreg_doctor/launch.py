@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts the command, from ``python -m openreg_doctor`` and from backends that have it as a command of their own.
+"""Starts the command, for ``python -m openreg_doctor`` and for backends that offer it as a command.
 
-Imports nothing but the standard library, so that an incomplete installation of the doctor is a problem that it tells.
+The module imports only the standard library, so that it can report an incomplete installation of the doctor.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ DISTRIBUTION = "openreg-doctor"
 
 
 def run(arguments: Sequence[str], typed: str, device: str = "") -> int:
-    """The exit status of the command: 0 healthy, 1 problems, 2 wrong use.
+    """Runs the command and returns its exit status: 0 healthy, 1 problems, 2 wrong use, 130 interrupted.
 
-    ``typed`` is how the user calls it, for the usage; ``device`` is examined where ``--device`` names none.
+    ``typed`` is the command as the user typed it, for the usage text. ``device`` is the default of ``--device``.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # errors quote whatever a plug-in said
+            stream.reconfigure(errors="backslashreplace")  # reports quote the errors of plug-ins
     try:
         from .command import main
 
         try:
             code = main(arguments, typed, device)
-        except SystemExit as end:  # of argparse, which has said why
+        except SystemExit as end:  # of argparse, which has printed the reason
             code = int(end.code or 0)
         sys.stdout.flush()
         return code
     except (ModuleNotFoundError, FileNotFoundError) as error:
         repair = f"pip install --force-reinstall {DISTRIBUTION}, with what it requires (packaging, rich)"
-        print(f"doctor: the installed {DISTRIBUTION} is incomplete: {error}. Repair it: {repair}", file=sys.stderr)
+        print(f"doctor: the installed {DISTRIBUTION} is incomplete: {error}; repair it: {repair}", file=sys.stderr)
         return PROBLEMS
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PROBLEMS
     except KeyboardInterrupt:

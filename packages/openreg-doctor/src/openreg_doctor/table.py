@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of what PyTorch asks of a backend: hooks.toml, with the rows that packages of a backend add.
+"""The table of hooks that PyTorch requires of a backend: hooks.toml, with the rows that packages of a backend add.
 
-Where somebody answers a row, to copy from, stands in models.json, which is made from what the packages of this
-repository declare. So it is told where none of them is installed.
+models.json lists the files that implement each row, as models to copy from. It is generated from what the packages of
+this repository declare, so that it is also available if none of them is installed.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ _THE_SAME = "the same"
 
 @dataclass(frozen=True)
 class Row:
-    """One thing, or a few that belong together, that PyTorch asks for."""
+    """One hook, name or registration that PyTorch uses, or a few that belong together."""
 
     group: str
     name: str
-    reader: str
-    status: str  # empty: it is there to be implemented; else why there is nothing to implement
-    cost: str  # what happens without it, where that is more than the reader's loss
-    required: bool  # ordinary use of a device breaks without it
-    code: tuple[str, ...] = ()  # where it is implemented, as paths of a repository
+    reader: str  # the code or the users that use it
+    status: str  # empty: backends implement it; otherwise why there is nothing to implement
+    cost: str  # what happens without it, if that is more than a failure of the reader
+    required: bool  # True: ordinary use of a device fails without it
+    code: tuple[str, ...] = ()  # the files that implement it, as paths of a repository
     where: str = ""  # that repository
-    since: str = ""  # the release of torch that began to ask; empty: all that are served
-    chapter: str = ""  # the page of the guide that is about it, as a path of that repository
+    since: str = ""  # the first release of torch that uses it; empty: every supported one
+    chapter: str = ""  # the page of the guide about it, as a path of that repository
 
     @property
     def key(self) -> str:
-        """The name of the row's finding and exercise."""
+        """Returns the name of the row's finding and exercise."""
         return f"{self.group}.{self.name}"
 
     @property
     def names(self) -> list[str]:
-        """The things, one by one."""
+        """Returns the hooks, names or registrations of the row, one by one."""
         return self.name.split(", ")
 
     @property
     def loss(self) -> str:
-        """What a backend without it does not have."""
-        return self.cost or f"what asks for it fails, or does without: {self.reader}"
+        """Returns what does not work in a backend without it."""
+        return self.cost or f"what uses it fails, or works without it: {self.reader}"
 
     @property
     def model(self) -> str:
-        """Where somebody does it, to copy from; empty where nobody does."""
+        """Returns the files to copy from, as the end of a sentence; empty if no file implements it."""
         return f"; model: {', '.join(self.code)} in {self.where}" if self.code else ""
 
     @property
     def for_users_only(self) -> bool:
-        """Whether PyTorch itself never asks for it."""
+        """Returns True if PyTorch itself never uses it."""
         return self.reader.startswith(("users", "code "))
 
 
@@ -76,17 +76,17 @@ class Group:
     key: str
     title: str
     rows: tuple[Row, ...]
-    class_name: str = ""  # PyTorch's class; empty where there is none
+    class_name: str = ""  # PyTorch's class; empty if there is none
     header: str = ""  # of a C++ class, below torch/include
     source: str = ""  # of a Python class, below torch
 
 
 def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDER) -> list[Group]:
-    """The table, with the rows that these packages add.
+    """Returns the table with the rows that these packages add.
 
-    `torch` is a version: what only later ones ask for is left out. Without it, nothing is.
+    ``torch`` is a version; rows that only later versions use are left out. If it is empty, no row is.
 
-    Raises FileNotFoundError if the files are not there.
+    Raises FileNotFoundError if a file of the table does not exist.
     """
     data = tomllib.loads((folder / FILE).read_text("utf-8"))
     models = json.loads((folder / MODELS).read_text("utf-8"))
@@ -96,7 +96,7 @@ def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDE
 def parse(
     data: Mapping[str, Any], models: Mapping[str, Any], torch: str = "", packages: Iterable[Package] = ()
 ) -> list[Group]:
-    """The table from the parsed files, as a version of torch has it."""
+    """Returns the table from the parsed files, for a version of torch."""
     release, packages = _release(torch), list(packages)
     return [
         Group(
@@ -112,14 +112,14 @@ def parse(
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Major and minor number of a version; nothing of what is none."""
+    """Returns the major and minor number of a version; empty if the text is no version."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return tuple(int(part) for part in match.groups()) if match else ()
 
 
 def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packages: list[Package]) -> Iterator[Row]:
     entries = {name: entry for name, entry in table.items() if isinstance(entry, dict)}
-    answered, statuses = {key for package in packages for key in package.answers}, dict[str, str]()
+    implemented, statuses = {key for package in packages for key in package.implemented_rows}, dict[str, str]()
     for package in packages:
         for name, entry in package.hooks.get(group, {}).items():
             if isinstance(entry, dict) and "reader" in entry:
@@ -128,7 +128,7 @@ def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packa
                 statuses[f"{group}.{name}"] = entry["status"]
     reader = ""
     for name, entry in entries.items():
-        # "the same" is short for the reader of the row before.
+        # "the same" stands for the reader of the row before.
         reader = reader if entry["reader"].startswith(_THE_SAME) else entry["reader"]
         key = f"{group}.{name}"
         model = models["rows"].get(key, {})
@@ -136,7 +136,7 @@ def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packa
             group,
             name,
             entry["reader"].replace(_THE_SAME, reader, 1) if reader != entry["reader"] else reader,
-            "" if key in answered else statuses.get(key, model.get("status", "")),
+            "" if key in implemented else statuses.get(key, model.get("status", "")),
             entry.get("cost", ""),
             entry.get("required", False),
             tuple(model.get("code", ())),

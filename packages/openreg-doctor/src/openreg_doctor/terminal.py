@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report for people: with colours in a terminal, plain where it is piped or NO_COLOR is set.
+"""Prints the report as text: with colors in a terminal, without colors in a pipe or if NO_COLOR is set.
 
-Problems come first. What a backend need not have is counted, and listed where somebody asks for it: a young backend
-lacks dozens of parts, between which nobody would find the two that everything needs.
+Problems come first. Other missing parts are only counted, unless ``--missing`` or ``--verbose`` lists them. A new
+backend lacks dozens of parts, among which the two that everything needs would be hard to find.
 """
 
 from __future__ import annotations
@@ -13,29 +13,33 @@ from rich.text import Text
 from .document import Report
 from .finding import Finding, Section, Status
 
-_MARKS: dict[Status, tuple[str, str]] = {
+_STATUS_TEXTS: dict[Status, tuple[str, str]] = {
     "ok": ("ok", "green"),
     "note": ("note", "cyan"),
-    "unseen": ("not seen", "dim"),
+    "unseen": ("not examined", "dim"),
     "warning": ("warning", "yellow"),
     "problem": ("PROBLEM", "bold red"),
 }
-# Listed even where nobody asks for everything: they describe the installation.
+# Listed even without --verbose, because they describe the installation.
 _ALWAYS_LISTED = ("environment.", "packages.", "abi.", "autoload.", "checks.", "device.", "operators.", "startup.")
-# Only counted, because they are many, with the option that lists them.
+# Statuses whose findings are only counted, because they are many: the words after the count, and the option that
+# lists them.
 _QUIET: dict[Status, tuple[str, str]] = {
     "ok": ("as they should be", "--verbose"),
     "warning": ("missing that not every backend has", "--missing"),
-    "note": ("missing that only users ask for", "--verbose"),
+    "note": ("missing that only users call", "--verbose"),
     "unseen": ("not examined", "--verbose"),
 }
 _INDENT = 4
 _NARROWEST = 10
-PIPED_WIDTH = 120  # characters of a line where no terminal says how many it has
+PIPED_WIDTH = 120  # columns of a line if the output is not a terminal
 
 
 def show(report: Report, *, verbose: bool, missing: bool = False) -> None:
-    """Prints it, as wide as the terminal, and without cutting what is piped; ``missing`` lists all missing parts."""
+    """Prints the report at the width of the terminal, without truncating any text.
+
+    ``verbose`` lists all findings; ``missing`` lists all missing parts.
+    """
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPED_WIDTH)
@@ -47,15 +51,15 @@ def show(report: Report, *, verbose: bool, missing: bool = False) -> None:
         _show_section(console, report, Section(section.title, others), quiet)
     if report.explanation is not None:
         _print(console, Text(report.explanation.name, style="bold"), 0)
-        _say(console, "schema", report.explanation.schema)
+        _print_fact(console, "schema", report.explanation.schema)
         for fact in report.explanation.facts:
-            _say(console, fact.aspect, fact.text)
+            _print_fact(console, fact.aspect, fact.text)
         console.print()
     _print(console, _conclusion(report, "" if verbose or missing else " (see --missing)"), 0)
 
 
 def _show_section(console: Console, report: Report, section: Section, quiet: set[Status]) -> None:
-    """With the findings of these states counted, as far as they are many."""
+    """Prints a section. Only counts findings with a status in ``quiet``, unless ``_is_listed()`` selects them."""
     if not section.findings:
         return
     _print(console, Text(section.title, style="bold"), 0)
@@ -66,30 +70,36 @@ def _show_section(console: Console, report: Report, section: Section, quiet: set
         else:
             _show_finding(console, report, finding)
     for option in dict.fromkeys(option for _, option in _QUIET.values()):
-        said = [
-            f"{hidden[status]} {words}" for status, (words, of) in _QUIET.items() if of == option and status in hidden
+        counts = [
+            f"{hidden[status]} {words}"
+            for status, (words, listed_by) in _QUIET.items()
+            if listed_by == option and status in hidden
         ]
-        if said:
-            _print(console, Text(f"{', '.join(said)} (see {option})", style="dim"), _INDENT)
+        if counts:
+            _print(console, Text(f"{', '.join(counts)} (see {option})", style="dim"), _INDENT)
     console.print()
 
 
 def _is_listed(finding: Finding) -> bool:
-    """Whether it is told each time: of the installation, and what is worth knowing of more than one name."""
+    """Returns True if the finding is listed although its status is quiet.
+
+    These are findings about the installation, warnings other than missing parts, and notes that are not about a name of
+    the device's module.
+    """
     if finding.status == "warning":
         return not finding.is_missing_part
-    return finding.check.startswith(_ALWAYS_LISTED) or (finding.status == "note" and not _of_module(finding))
+    return finding.check.startswith(_ALWAYS_LISTED) or (finding.status == "note" and not _is_about_module(finding))
 
 
-def _of_module(finding: Finding) -> bool:
+def _is_about_module(finding: Finding) -> bool:
     return finding.check.startswith("module.")
 
 
 def _show_finding(console: Console, report: Report, finding: Finding) -> None:
-    mark, style = _MARKS[finding.status]
+    word, style = _STATUS_TEXTS[finding.status]
     if report.ignores(finding):
-        mark, style = "ignored", "dim"
-    _print(console, Text.assemble((mark, style), f"  {finding.what}"), _INDENT)
+        word, style = "ignored", "dim"
+    _print(console, Text.assemble((word, style), f"  {finding.what}"), _INDENT)
     if finding.status != "ok":
         details = [("check", finding.check), ("costs", finding.costs), ("fix", finding.fix), ("guide", finding.chapter)]
         for label, text in details:
@@ -98,13 +108,13 @@ def _show_finding(console: Console, report: Report, finding: Finding) -> None:
 
 
 def _print(console: Console, text: Text, indent: int) -> None:
-    """Prints indented lines that end where their words end."""
+    """Prints the text in indented lines without trailing spaces."""
     for line in text.wrap(console, max(console.width - indent, _NARROWEST)):
         line.rstrip()
         console.print(Text(" " * indent) + line, soft_wrap=True)
 
 
-def _say(console: Console, label: str, text: str) -> None:
+def _print_fact(console: Console, label: str, text: str) -> None:
     _print(console, Text.assemble((f"{label}: ", "cyan"), text), _INDENT)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests of a library on an accelerator, and tests of an accelerator's backend.
 
-Two users, one machinery: ``plugin`` is the pytest plug-in for a library's maintainer, ``conformance`` the kit for a
-backend's engineer. ``forks`` gives both a process per test without the price of starting one.
+``plugin`` is the pytest plug-in for maintainers of libraries, and ``conformance`` the kit for authors of backends. Both
+use ``forks``, which provides a process per test without the time of starting one.
 
-Nothing here imports torch when it is imported: the plug-in has to set what the library and the backend read first.
+No module of the plug-in imports torch at its import, because the plug-in first sets the variables that the library and
+the backend read.
 """

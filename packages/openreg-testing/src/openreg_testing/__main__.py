@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands: python -m openreg_testing conformance, and python -m openreg_testing fuzz."""
+"""The commands ``python -m openreg_testing conformance`` and ``python -m openreg_testing fuzz``."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems: forks, signals, and what a process is told of its parent's end."""
+"""Differences between operating systems: forks, signals, memory limits, and the signal at the end of a parent."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _PR_SET_PDEATHSIG = 1
 
 
 def close_after_fork(close: Callable[[], object]) -> None:
-    """Calls it in every later child of this process, where there are forks."""
+    """Calls ``close`` in every child that this process forks later; no effect on a system without fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=close)
 
 
 def signal_at_end_of_parent(number: int) -> None:
-    """Lets this process get the signal when its parent ends; Linux alone tells."""
+    """Makes Linux send this process a signal when its parent ends; no effect on other systems."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 @contextlib.contextmanager
 def little_memory(size: int) -> Iterator[None]:
-    """Lets the process map so many bytes more than it has, where the system can tell and limit that: Linux alone."""
+    """Returns a context manager that limits new mappings of the process to ``size`` bytes; no effect outside Linux."""
     if sys.platform != "linux":
         yield
         return

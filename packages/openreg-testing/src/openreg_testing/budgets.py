@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many kernels and copies a piece of code launches, or may: contexts, and the mark ``launch_budget`` for a test.
+"""Counts and limits of the kernels and copies that code launches: context managers, and the mark ``launch_budget``.
 
-Launches are what an eager program waits for; a change that makes two of one is noticed here and by no result.
+Launch overhead dominates the time of an eager program. A change that doubles the launches alters no result, so only a
+count shows it.
 """
 
 from __future__ import annotations
@@ -15,30 +16,35 @@ import pytest
 from openreg_testing.devices import Backend, Counts, accelerator_type
 from openreg_testing.usage import RECORD, shown
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 _MARK = (
-    "launch_budget(launches, copies=None): the test fails if it launches more kernels than this on the device, or "
-    "copies more often"
+    "launch_budget(launches, copies=None): the test fails if it launches more than this many kernels on the device, or "
+    "more than this many copies"
 )
 
 
 def launch_budget(launches: int, *, copies: int | None = None, device: str = "") -> _Budget:
-    """A context that raises AssertionError at its end if its code launched more than that on all devices of a type.
+    """Returns a context manager that raises AssertionError at its end if its code launched more than the limits.
 
-    ``launches`` is the most kernels, ``copies`` the most copies, from and to the host included; None is any number.
-    ``device`` is the type, by default that of the current accelerator. Waits for the devices at both ends; an error of
-    theirs is raised. Raises RuntimeError where there is no such device, or where its backend does not count.
+    ``launches`` is the maximum number of kernels, and ``copies`` that of copies, including copies from and to the host;
+    None is no limit. Both count on all devices of the type ``device``, by default the current accelerator. The context
+    synchronizes the devices at its start and end. It raises RuntimeError if a device has an error, if there is no such
+    device, or if its backend does not count launches. It also works as a decorator.
     """
     return _Budget(launches, copies, device)
 
 
 class _Budget(ContextDecorator, AbstractContextManager[None]):
-    """No generator: contextlib's frames would stand behind the line of the test, and reports name the last one."""
+    """The context manager of ``launch_budget``.
+
+    It is not a generator, because reports name the innermost frame, and that would be one of contextlib instead of the
+    test's.
+    """
 
     def __init__(self, launches: int, copies: int | None, device: str) -> None:
         self._launches, self._copies, self._device = launches, copies, device
-        self._counting: list[_Counting] = []  # of each time that it was entered
+        self._counting: list[_Counting] = []  # one for each entry that has not been left
 
     def __enter__(self) -> None:
         self._counting.append(_Counting(_backend(self._device)))
@@ -51,7 +57,7 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
 
 @dataclass
 class Launched:
-    """What the code of ``count_launches()`` did, on all devices together; known when its context has ended."""
+    """The counts of ``count_launches()`` on all devices together; None until its context has ended."""
 
     launches: int | None = None
     copies: int | None = None
@@ -59,9 +65,9 @@ class Launched:
 
 @contextmanager
 def count_launches(*, device: str = "") -> Iterator[Launched]:
-    """Counts the kernels and the copies that its code launches.
+    """Returns a context manager that counts the kernels and the copies that its code launches.
 
-    ``device``, what is waited for and what is raised are as of ``launch_budget``.
+    Same as ``launch_budget()`` for ``device``, synchronization and RuntimeError, except that it has no limits.
     """
     counting, found = _Counting(_backend(device)), Launched()
     yield found
@@ -72,12 +78,12 @@ def count_launches(*, device: str = "") -> Iterator[Launched]:
 def _backend(device: str) -> Backend:
     name = device or accelerator_type()
     if not name:
-        raise RuntimeError("this process has no accelerator whose launches could be counted")
+        raise RuntimeError("launches cannot be counted: this process has no accelerator; import its backend first")
     return Backend(name)
 
 
 class _Counting:
-    """From its making on. Raises RuntimeError where that cannot be."""
+    """A count of launches since its creation. Raises RuntimeError if the backend does not count launches."""
 
     def __init__(self, backend: Backend) -> None:
         if why := backend.unknown.get("launches"):
@@ -91,11 +97,11 @@ class _Counting:
         return self._backend.counts()
 
     def so_far(self) -> Counts:
-        """What was launched, when the devices have done it."""
+        """Returns the counts since the creation, after synchronizing the devices."""
         return self._now().since(self._before)
 
     def excess(self, launches: int, copies: int | None) -> str:
-        """What was too much, in words; empty if nothing was."""
+        """Returns the exceeded limits in words; empty if none was exceeded."""
         counts = self.so_far()
         limits = ((counts.launches, launches, "launches"), (counts.copies, copies, "copies"))
         found = [
@@ -107,12 +113,15 @@ class _Counting:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Names the mark."""
+    """Registers the mark."""
     config.addinivalue_line("markers", _MARK)
 
 
 def budget(item: pytest.Item) -> tuple[int, int | None] | None:
-    """The launches and copies that a test may make; raises TypeError for a mark of another form."""
+    """Returns the limits of launches and copies of a test's mark, or None without the mark.
+
+    Raises TypeError for a mark with invalid arguments.
+    """
     mark = item.get_closest_marker("launch_budget")
     if mark is None:
         return None
@@ -128,7 +137,7 @@ def _is_number(value: object) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Counts what the test launches, and not what its fixtures do."""
+    """Counts the launches of the test without its fixtures, and fails it if they exceed its budget."""
     record, most = item.stash.get(RECORD, None), budget(item)
     if record is None or most is None:
         return (yield)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which lines of a library mean CUDA while the tests run on another device.
+"""The lines of a library that mean CUDA while its tests run on another device.
 
-``device = "cuda" if torch.cuda.is_available() else "cpu"`` computes on the CPU here, and every test of it passes. So
-this names each line that
+``device = "cuda" if torch.cuda.is_available() else "cpu"`` then computes on the CPU, and every test passes.
+So this module lists each line that
 
-- asks CUDA, by one of the functions of ``torch.cuda`` that answer without it, as ``is_available()`` does;
-- uses it, by a name such as ``"cuda"`` that PyTorch would make a tensor for, whatever becomes of the error;
-- compares with it, as ``x.is_cuda`` and ``device.type == "cuda"`` do. Nothing is called by that, so it is read in the
-  sources of the modules that tests import from the project, whether or not the line ran.
+- queries CUDA with a function of ``torch.cuda`` that returns without CUDA, such as ``is_available()``;
+- uses CUDA, for example by creating a tensor on ``"cuda"``, even if the library handles the error;
+- compares with cuda, as ``x.is_cuda`` and ``device.type == "cuda"`` do. A comparison calls no function. So these lines
+  are found in the source files of the project's imported modules, even if they did not run.
 
-The first two are replaced functions of ``torch.cuda``, from the moment at which torch is imported until the end of the
-run; they answer as before. Lines of tests are no library's.
+The first two kinds are recorded by wrappers of functions of ``torch.cuda``. The wrappers return what the functions
+return, and exist from the import of torch until the end of the run. Lines of tests are not listed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.waits import TEST_FOLDERS, carries
+from openreg_testing.waits import TEST_FOLDERS, is_internal
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
-# What answers where there is no CUDA. What raises calls _LAZY first, and so does all that makes a tensor.
-_ASKED = (
+# Functions that return a value without CUDA. Functions that raise without CUDA call _LAZY first, and so does every
+# function that creates a tensor.
+_QUERIES = (
     "is_available",
     "device_count",
     "is_bf16_supported",
@@ -47,25 +48,25 @@ _ASKED = (
     "max_memory_reserved",
 )
 _LAZY = "_lazy_init"
-# PyTorch itself asks on many ways; here it does because somebody named cuda.
+# PyTorch's modules query CUDA for many reasons, but these do so because a caller named cuda.
 _NAMED_BY_CALLERS = ("torch.cuda.amp.", "torch.amp.")
 _CUDA = "torch.cuda"
 _NAMES = ("cuda", "cuda:*")
 
 
-class CudaAsked:
-    """The lines since the last ``take()``, of all threads of this process."""
+class CudaUses:
+    """The lines that mean CUDA since the last ``take()``, from all threads of this process."""
 
     def __init__(self, root: Path, test_files: list[str]) -> None:
         self._root = root
         self._test_files = test_files
-        self._found: dict[str, str] = {}  # place -> what it does
-        self._read: set[str] = set()  # modules whose sources were looked at
+        self._found: dict[str, str] = {}  # place -> what the line does
+        self._read: set[str] = set()  # modules whose sources were read
         self._undo: list[tuple[str, Any]] = []
         self._finder = _Finder(self._watch)
 
     def begin(self) -> None:
-        """Watches from now on, or from the import of torch."""
+        """Starts recording, or arranges it for the import of torch."""
         module = sys.modules.get(_CUDA)
         if module is None:
             sys.meta_path.insert(0, self._finder)
@@ -73,7 +74,7 @@ class CudaAsked:
             self._watch(module)
 
     def end(self) -> None:
-        """Leaves everything as it was."""
+        """Stops recording and restores the functions of ``torch.cuda``."""
         if self._finder in sys.meta_path:
             sys.meta_path.remove(self._finder)
         module = sys.modules.get(_CUDA)
@@ -82,39 +83,39 @@ class CudaAsked:
             setattr(module, name, function)
 
     def take(self) -> dict[str, str]:
-        """The lines that came since the last call, each with what it does: by file and line, below the project."""
+        """Returns the lines found since the last call: "file:line", relative to the project, and what each does."""
         self._read_sources()
         found, self._found = self._found, {}
         return found
 
     def _watch(self, module: ModuleType) -> None:
-        for name in (*_ASKED, _LAZY):
+        for name in (*_QUERIES, _LAZY):
             function = getattr(module, name, None)
             if function is not None:
                 self._undo.append((name, function))
-                setattr(module, name, self._noting(name, function))
+                setattr(module, name, self._recorded(name, function))
 
-    def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        what = "uses cuda" if name == _LAZY else f"asks {_CUDA}.{name}()"
+    def _recorded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        what = "uses cuda" if name == _LAZY else f"calls {_CUDA}.{name}()"
 
         @functools.wraps(function)
-        def asked(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
             owner = str(caller.f_globals.get("__name__", ""))
             if name == _LAZY or owner.partition(".")[0] != "torch" or f"{owner}.".startswith(_NAMED_BY_CALLERS):
-                self._note(caller, what)
+                self._record(caller, what)
             return function(*args, **kwargs)
 
-        return asked
+        return wrapper
 
-    def _note(self, frame: FrameType | None, what: str) -> None:
-        while frame is not None and carries(frame):
+    def _record(self, frame: FrameType | None, what: str) -> None:
+        while frame is not None and is_internal(frame):
             frame = frame.f_back
         if frame is not None and not self._is_of_tests(Path(frame.f_code.co_filename)):
             self._found.setdefault(f"{self._relative(Path(frame.f_code.co_filename))}:{frame.f_lineno}", what)
 
     def _read_sources(self) -> None:
-        """Of the modules of the project that were imported since."""
+        """Finds comparisons in the modules of the project that were imported since the last call."""
         if len(sys.modules) == len(self._read):
             return
         for name in [name for name in list(sys.modules) if name not in self._read]:
@@ -142,7 +143,7 @@ class CudaAsked:
 
 
 def compared(file: Path) -> list[int]:
-    """The lines of a source file that compare with cuda; none of a file that cannot be read."""
+    """Returns the numbers of the lines of a source file that compare with cuda; empty for an unreadable file."""
     try:
         source = file.read_bytes()
         return sorted(set(_lines(ast.parse(source)))) if b"cuda" in source else []
@@ -164,7 +165,7 @@ def _lines(tree: ast.AST) -> Iterator[int]:
 
 
 def _names_cuda(node: ast.AST) -> bool:
-    """Whether it is the name, a device of that name, or a collection with one of them."""
+    """Returns True if the node is a name of cuda, a device of that name, or a collection with one of them."""
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return any(map(_names_cuda, node.elts))
     if isinstance(node, ast.Call):  # torch.device("cuda")
@@ -173,7 +174,7 @@ def _names_cuda(node: ast.AST) -> bool:
 
 
 class _Finder:
-    """Calls a function when torch.cuda was imported, which a library may do long after pytest has begun."""
+    """A finder that calls a function after the import of torch.cuda, which may be long after pytest started."""
 
     def __init__(self, call: Callable[[ModuleType], None]) -> None:
         self._call = call
@@ -181,7 +182,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Any, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the next finder gives, with a loader that calls the function."""
+        """Returns the specification of torch.cuda with a loader that calls the function; None for other modules."""
         if name != _CUDA:
             return None
         sys.meta_path.remove(self)
@@ -198,8 +199,8 @@ class _Finder:
         return spec
 
 
-def begun(config: pytest.Config) -> CudaAsked:
-    """Watches the lines of this run."""
-    asked = CudaAsked(config.rootpath, list(config.getini("python_files")))
-    asked.begin()
-    return asked
+def begin_recording(config: pytest.Config) -> CudaUses:
+    """Starts recording for this run."""
+    uses = CudaUses(config.rootpath, list(config.getini("python_files")))
+    uses.begin()
+    return uses

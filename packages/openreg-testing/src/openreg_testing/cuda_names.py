@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--cuda-as``: Python code that says "cuda" runs on another accelerator, and sees "cuda" wherever it looks.
+"""``--cuda-as``: Python code that names "cuda" runs on another accelerator, and reads the name "cuda" back.
 
-``torch.device("cuda")`` stays what it is, because PyTorch makes one without a GPU. What happens to it is translated:
+``torch.device("cuda")`` is unchanged, because PyTorch creates such an object without a GPU. Its uses are translated:
 
-- a ``TorchFunctionMode`` turns cuda into the accelerator in the arguments of every function of PyTorch that takes
-  tensors or makes them, and turns it back in what they say: ``x.device``, ``x.is_cuda``, ``x.type()``;
-- ``torch.cuda`` gets the functions and classes of the accelerator's own module, under the names that both have;
-- what has a device and is no such function is translated one by one: ``torch.autocast``, ``torch.Generator``,
+- A ``TorchFunctionMode`` translates cuda to the accelerator in the arguments of every function of PyTorch that takes
+  or creates tensors. It translates the results ``x.device``, ``x.is_cuda`` and ``x.type()`` back.
+- ``torch.cuda`` gets the functions and classes of the accelerator's module for each name that both modules have.
+- Other functions and classes that use devices are replaced one by one: ``torch.autocast``, ``torch.Generator``,
   ``torch.Stream``, ``torch.Event``, ``torch.load``, ``torch.accelerator``, default devices, storages.
 
-A mode belongs to a thread, so threads that start meanwhile enter it, and backward passes take it along.
+A mode belongs to one thread. So threads that start meanwhile enter it, and backward passes run inside it.
 
-What it cannot do, because no Python code is asked:
+These cannot be translated, because no Python function is called that could be replaced:
 
-- C++ and Triton code that names CUDA, and what has no counterpart: CUDA IPC, NCCL, ``torch.nn.DataParallel``,
-  ``torch.backends.cuda`` and ``cudnn``, ``torch.version.cuda`` (they say, truly, that there is none);
+- C++ and Triton code that names CUDA;
+- features without a counterpart: CUDA IPC, NCCL, ``torch.nn.DataParallel``, ``torch.backends.cuda`` and ``cudnn``,
+  ``torch.version.cuda`` (the last three correctly report that CUDA is absent);
 - ``storage.device``, ``stream.device``, ``repr(tensor)`` and error messages, which name the accelerator;
-- ``torch.compile`` for the accelerator, whose graphs know the real device; processes that are started and not forked;
-- classes derived from ``torch.Generator``, ``torch.Stream``, ``torch.Event`` or their names in ``torch.cuda``, where
-  they are made while the translation holds.
+- ``torch.compile`` for the accelerator, whose graphs contain the real device;
+- processes that are started and not forked;
+- classes derived from ``torch.Generator``, ``torch.Stream``, ``torch.Event`` or their names in ``torch.cuda``, if they
+  are defined during the translation.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from typing import Any
 
 import pytest
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 _CUDA = re.compile(r"cuda(:\d+)?")
 _MISSING = object()
-# What torch.cuda has beside its public names, for PyTorch's own code.
+# Private names of torch.cuda that PyTorch's code uses.
 _PRIVATE = (
     "_exchange_device",
     "_get_generator",
@@ -59,16 +61,16 @@ _AUTOCAST = (
 
 
 def activate(device_type: str) -> Callable[[], None]:
-    """Begins the translation; the function that is returned ends it, and leaves everything as it was.
+    """Begins the translation and returns a function that ends it and restores every replaced attribute.
 
-    Raises UsageError on a machine that has a CUDA device: its tests can run on that.
+    Raises UsageError on a machine that has a CUDA device, because the tests can run on that device.
     """
     import torch
 
     if torch.cuda.is_available():
         raise pytest.UsageError(
-            f"--cuda-as {device_type}: this machine has a CUDA device, which code that says cuda would mean; leave the "
-            "option out, or hide the device: CUDA_VISIBLE_DEVICES="
+            f"--cuda-as {device_type}: this machine has a CUDA device, on which code that names cuda can run; leave "
+            "the option out, or hide the device: CUDA_VISIBLE_DEVICES="
         )
     translation = _Translation(device_type)
     translation.begin()
@@ -76,7 +78,7 @@ def activate(device_type: str) -> Callable[[], None]:
 
 
 class _Patches:
-    """Attributes that were replaced, and what they were."""
+    """The replaced attributes and their original values."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
@@ -95,7 +97,7 @@ class _Patches:
 
 
 class _Translation:
-    """Between the names of CUDA and those of an accelerator."""
+    """The translation between the names of CUDA and those of an accelerator."""
 
     def __init__(self, device_type: str) -> None:
         import torch
@@ -105,8 +107,8 @@ class _Translation:
         self.type = device_type
         self.module: Any = torch.get_device_module(device_type)
         self._patches = _Patches()
-        self._local = threading.local()  # reality: how many calls deep this thread is in code that sees no cuda
-        self._originals: dict[type, type] = {}  # the accelerator's class for each that stands in its place
+        self._local = threading.local()  # depth: the number of nested calls of the thread that see the real names
+        self._originals: dict[type, type] = {}  # the accelerator's class for each replacement class
         translation = self
 
         class CudaNames(TorchFunctionMode):
@@ -117,7 +119,7 @@ class _Translation:
 
         self.mode: Any = CudaNames()
         tensor: Any = torch.Tensor
-        # Functions that say or take the device in a way of their own, by what the mode is given for them.
+        # Functions whose device is not an ordinary argument or result, by the function object that the mode receives.
         self._special: dict[Any, Callable[..., Any]] = {
             tensor.cuda: self._cuda,
             tensor.is_cuda.__get__: lambda x: x.device.type == self.type,
@@ -128,7 +130,7 @@ class _Translation:
     # Names.
 
     def inward(self, value: Any) -> Any:
-        """What the accelerator's code understands, of an argument."""
+        """Returns an argument with names of CUDA translated to names of the accelerator."""
         if isinstance(value, self.torch.device):
             return self.torch.device(self.type, value.index) if value.type == "cuda" else value
         if isinstance(value, str):
@@ -141,14 +143,14 @@ class _Translation:
         return value
 
     def outward(self, value: Any) -> Any:
-        """What code that says cuda expects, of a result."""
+        """Returns a result with a device of the accelerator translated to cuda, except in code that sees real names."""
         if isinstance(value, self.torch.device) and value.type == self.type and not self._depth:
             return self.torch.device("cuda", value.index)
         return value
 
     def call(self, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """Calls a function of PyTorch with translated arguments; the mode is off meanwhile."""
-        if function is self.torch.device:  # takes names as they are meant, and a number for one of the accelerator's
+        """Calls a function of PyTorch with translated arguments; PyTorch disables the mode during the call."""
+        if function is self.torch.device:  # keeps names as they are; a number means a device of the accelerator
             made = function(*args, **kwargs)
             return self.outward(made) if args and isinstance(args[0], int) else made
         args = [self.inward(value) for value in args]
@@ -165,7 +167,10 @@ class _Translation:
         return result.replace(f"torch.{self.type}.", "torch.cuda.") if isinstance(result, str) else result
 
     def translated(self, original: Any) -> Any:
-        """A function or class of the accelerator that takes the names of CUDA; other objects as they are."""
+        """Returns a wrapper of a function or class of the accelerator that accepts names of CUDA.
+
+        Other objects are returned unchanged.
+        """
         if isinstance(original, type):
             return self._class(original)
         if not callable(original):
@@ -173,27 +178,27 @@ class _Translation:
 
         @functools.wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:
-            return self._really(original, args, kwargs)
+            return self._call_with_real_names(original, args, kwargs)
 
         return function
 
-    def _really(self, original: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    def _call_with_real_names(self, original: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         args = [self.inward(value) for value in args]
         kwargs = {name: self.inward(value) for name, value in kwargs.items()}
-        self._local.reality = self._depth + 1  # the accelerator's own code sees its own name
+        self._local.depth = self._depth + 1  # the accelerator's code sees the real names
         try:
             with self.torch._C.DisableTorchFunction():
                 result = original(*args, **kwargs)
         finally:
-            self._local.reality -= 1
+            self._local.depth -= 1
         return self.outward(result)
 
     @property
     def _depth(self) -> int:
-        return getattr(self._local, "reality", 0)
+        return getattr(self._local, "depth", 0)
 
     def _class(self, original: Any) -> Any:
-        really = self._really
+        really = self._call_with_real_names
 
         def instance_of(instance: object, expected: type) -> bool:
             return isinstance(instance, expected)
@@ -219,7 +224,7 @@ class _Translation:
     # Beginning and end.
 
     def begin(self) -> None:
-        """Replaces what stands in the way, and enters the mode in this thread."""
+        """Replaces the functions and classes, and enters the mode in this thread."""
         try:
             self._translate_module()
             self._translate_constructors()
@@ -234,16 +239,16 @@ class _Translation:
         self.mode.__enter__()
 
     def end(self) -> None:
-        """Undoes all of it."""
+        """Leaves the mode and restores the functions and classes."""
         self.mode.__exit__(None, None, None)
         self._patches.undo()
 
     def _translate_module(self) -> None:
         cuda: Any = self.torch.cuda
-        wanted = [name for name in (*cuda.__all__, *_PRIVATE) if hasattr(self.module, name)]
-        wanted += [name for name in dir(cuda) if name.endswith("Tensor") and hasattr(self.module, name)]
+        names = [name for name in (*cuda.__all__, *_PRIVATE) if hasattr(self.module, name)]
+        names += [name for name in dir(cuda) if name.endswith("Tensor") and hasattr(self.module, name)]
         submodules = [cuda.memory, cuda.random, cuda.streams]
-        for name in dict.fromkeys(wanted):
+        for name in dict.fromkeys(names):
             original, ours = getattr(cuda, name), getattr(self.module, name)
             if isinstance(ours, ModuleType):
                 continue
@@ -254,26 +259,26 @@ class _Translation:
                     self._patches.set(submodule, name, value)
         for name, replacement in self._adapted().items():
             self._patches.set(cuda, name, replacement)
-        for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # notes for a profiler
+        for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # annotations for a profiler
             self._patches.set(cuda.nvtx, name, lambda *_args, **_kwargs: 0)
-        # Where the tensor is on cuda, it warns that there is no cuDNN before it says so.
+        # For a cuda tensor the original warns that there is no cuDNN before it returns False.
         self._patches.set(self.torch.backends.cudnn, "is_acceptable", lambda _tensor: False)
 
     def _adapted(self) -> dict[str, Any]:
-        """Functions of torch.cuda whose counterparts take or give something else."""
+        """Returns replacements of functions of ``torch.cuda`` whose counterparts have other arguments or results."""
         properties = getattr(self.module, "get_device_properties", None)
         bf16 = getattr(self.module, "is_bf16_supported", None)
         found: dict[str, Any] = {"get_arch_list": list}
 
         def get_device_properties(device: Any = None) -> Any:
-            described = self._really(properties, (device,), {})
+            described = self._call_with_real_names(properties, (device,), {})
             if not hasattr(described, "_asdict"):
                 return described
-            # Where torch.version.cuda is None, PyTorch's compiler takes a device for AMD's and asks for its kind.
+            # If torch.version.cuda is None, PyTorch's compiler assumes an AMD device and reads its architecture.
             return SimpleNamespace(**described._asdict(), gcnArchName=described.name)
 
         def get_device_capability(device: Any = None) -> tuple[int, int]:
-            described = self._really(properties, (device,), {})
+            described = self._call_with_real_names(properties, (device,), {})
             return described.major, described.minor
 
         if properties is not None:
@@ -323,8 +328,8 @@ class _Translation:
         def function(*args: Any, **kwargs: Any) -> Any:
             named = bool(args) and isinstance(args[0], str)
             if not named and "device_type" not in kwargs:
-                args = ("cuda", *args)  # what these functions mean where no device is named
-            return self._really(original, args, kwargs)
+                args = ("cuda", *args)  # the default of these functions
+            return self._call_with_real_names(original, args, kwargs)
 
         return function
 
@@ -338,7 +343,7 @@ class _Translation:
             return this.to(device=self.torch.device(self.type, index), non_blocking=non_blocking)
 
         def moved(stored: Any, location: str) -> Any:
-            """Storages that a file says were on cuda; None leaves others to PyTorch."""
+            """Moves a storage that was saved from cuda; returns None for others, which PyTorch then loads."""
             return stored.to(device=self.torch.device(self.inward(location))) if _CUDA.fullmatch(location) else None
 
         @functools.wraps(load)
@@ -347,7 +352,7 @@ class _Translation:
                 map_location = moved
             elif isinstance(map_location, dict):
                 map_location = {name: self.inward(place) for name, place in map_location.items()}
-                # Storages of this run are on the accelerator, and the program knows them as cuda.
+                # Files saved in this run name the accelerator, which the program calls cuda.
                 map_location.update({self.inward(name): place for name, place in map_location.items()})
             return load(file, self.inward(map_location), *args, **kwargs)
 
@@ -385,12 +390,12 @@ class _Translation:
                 return run_backward(*args, **kwargs)
 
         self._patches.set(threading.Thread, "start", start_inside)
-        # The mode is off while it handles backward(); the threads of the pass inherit what is on where it begins.
+        # The mode is disabled while it handles backward(), and the threads of the pass inherit the modes of its start.
         for owner in (autograd, autograd.graph):
             self._patches.set(owner, "_engine_run_backward", run_backward_inside)
 
     def _follow_saved_tensors(self) -> None:
-        """Hooks of saved tensors are called by operators, whose mode is off, and by backward passes, where it is on."""
+        """Makes hooks of saved tensors run inside the mode, which is disabled while an operator calls them."""
         hooks = self.torch.autograd.graph.saved_tensors_hooks
         original = vars(hooks)["__init__"]
 

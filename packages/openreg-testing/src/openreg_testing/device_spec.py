@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device of a test run, as transformers and diffusers read it from the file that ``*_TEST_DEVICE_SPEC`` names.
+"""The device specification of a test run, which transformers and diffusers read.
 
-They import it, and nothing else does. It lies here instead of being written for each run, because processes that tests
-start inherit the variable and need the file as well.
+The variable ``*_TEST_DEVICE_SPEC`` contains the path of this file, and only these libraries import it. It is a fixed
+file instead of one written for each run, because processes that tests start inherit the variable and need the file.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be asked of all devices of one type: what they did, what they hold, whether they are well.
+"""The counters, memory and error state of all devices of one type.
 
-Any backend is asked through ``torch.accelerator`` and its module ``torch.<type>``. openreg counts launches, copies and
-fallbacks as well; ``Backend.unknown`` names what a backend does not tell.
+Every backend is read through ``torch.accelerator`` and its module ``torch.<type>``. openreg also counts launches,
+copies and fallbacks. ``Backend.unknown`` lists what a backend does not measure.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     import torch
 
 _INSTALL = "pip install openreg-testing[device]"
-# Autograd's thread drops the graph a moment after backward() returned, on a busy machine a long one.
+# Autograd's thread releases the graph shortly after backward() returned, and later on a busy machine. The pause is in
+# seconds.
 _TRIES, _PAUSE = 50, 0.01
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the devices have done since their counters began; None where the backend does not tell."""
+    """The counters of the devices since their last reset; None for each that the backend does not have."""
 
     launches: int | None = None
     copies: int | None = None
@@ -37,29 +38,29 @@ class Counts:
     fallbacks: dict[str, int] | None = field(default=None)
 
     def since(self, before: Counts) -> Counts:
-        """What came in between."""
+        """Returns the increase of each counter since ``before``."""
         fallbacks = self.fallbacks
         if fallbacks is not None:
             earlier = before.fallbacks or {}
-            fallbacks = {name: _grown(calls, earlier.get(name, 0)) or 0 for name, calls in fallbacks.items()}
+            fallbacks = {name: _increase(calls, earlier.get(name, 0)) or 0 for name, calls in fallbacks.items()}
             fallbacks = {name: calls for name, calls in fallbacks.items() if calls}
         return Counts(
-            _grown(self.launches, before.launches),
-            _grown(self.copies, before.copies),
-            _grown(self.bytes_copied, before.bytes_copied),
+            _increase(self.launches, before.launches),
+            _increase(self.copies, before.copies),
+            _increase(self.bytes_copied, before.bytes_copied),
             fallbacks,
         )
 
 
-def _grown(now: int | None, before: int | None) -> int | None:
-    """A counter that stands lower than before was reset in between: then what it shows is all that is known."""
+def _increase(now: int | None, before: int | None) -> int | None:
+    """Returns the increase of a counter; its value if it is lower than before, because it was reset in between."""
     if now is None:
         return None
     return now - before if before is not None and now >= before else now
 
 
 class Backend:
-    """The devices of one type. Making the object initialises none of them."""
+    """The devices of one type. The constructor does not initialize them."""
 
     def __init__(self, device_type: str) -> None:
         import torch
@@ -70,30 +71,30 @@ class Backend:
 
     @property
     def unknown(self) -> dict[str, str]:
-        """What the backend does not tell, and why."""
-        wanted = {
+        """What the backend does not measure, each with the reason."""
+        functions = {
             "launches": "device_stats",
             "fallbacks": "fallback_stats",
             "host waits": "set_sync_debug_mode",
             "memory": "memory_allocated",
         }
-        missing = {what: name for what, name in wanted.items() if not hasattr(self._module, name)}
+        missing = {what: name for what, name in functions.items() if not hasattr(self._module, name)}
         if "memory" in missing and self._is_accelerator():
             del missing["memory"]
         return {what: f"torch.{self.type} has no {name}" for what, name in missing.items()}
 
     @property
     def count(self) -> int:
-        """Number of devices."""
+        """The number of devices."""
         return int(self._module.device_count())
 
     def in_use(self) -> bool:
-        """Whether this process used a device; True for a backend that does not tell."""
-        initialised = getattr(self._module, "is_initialized", None)
-        return bool(initialised()) if initialised is not None else True
+        """Returns True if this process has used a device, or if the backend has no ``is_initialized``."""
+        is_initialized = getattr(self._module, "is_initialized", None)
+        return bool(is_initialized()) if is_initialized is not None else True
 
     def counts(self) -> Counts:
-        """The counters of all devices together. Work that runs still is not waited for."""
+        """Returns the counters of all devices together, without synchronizing the devices."""
         stats, fallbacks = getattr(self._module, "device_stats", None), getattr(self._module, "fallback_stats", None)
         counts: dict[str, Any] = {}
         if stats is not None:
@@ -105,15 +106,15 @@ class Backend:
         return Counts(**counts)
 
     def allocated(self) -> int | None:
-        """Bytes that tensors hold on all devices; None where nobody tells."""
+        """Returns the bytes that tensors hold on all devices, or None if the backend does not count them."""
         return self._memory("memory_allocated")
 
     def peak(self) -> int | None:
-        """Most bytes that tensors held since ``reset_peak``, each device's own most added up."""
+        """Returns the sum of the devices' peak bytes since ``reset_peak``, or None if the backend counts none."""
         return self._memory("max_memory_allocated")
 
     def reset_peak(self) -> None:
-        """Lets the peaks start anew."""
+        """Resets the peaks of all devices."""
         self._memory("reset_peak_memory_stats")
 
     def _memory(self, name: str) -> int | None:
@@ -133,7 +134,7 @@ class Backend:
         return current is not None and current.type == self.type
 
     def wait(self) -> str:
-        """Waits for all devices; the error of the first that has one, empty if all are well."""
+        """Synchronizes all devices; returns the error of the first device that has one, empty if none has."""
         if not self.in_use():
             return ""
         errors = [self._wait(index) for index in range(self.count)]
@@ -148,7 +149,7 @@ class Backend:
         return ""
 
     def recover(self) -> str:
-        """Clears the error states of all devices; what is left of them, empty if they can be used again."""
+        """Clears the error states of all devices; returns an error that remains, empty if all devices are usable."""
         reset = getattr(self._module, "reset_device", None)
         for index in range(self.count):
             if self._wait(index) and reset is not None:
@@ -159,13 +160,13 @@ class Backend:
         return self.wait()
 
     def refuse_fallbacks(self) -> AbstractContextManager[Any] | None:
-        """A context in which a fallback is an error on the line that caused it; None where there is no such thing."""
+        """Returns a context manager in which a fallback raises on its line, or None if the backend has none."""
         mode = getattr(self._module, "fallback_mode", None)
         return mode("error") if mode is not None else None
 
     @contextmanager
     def warning_of_waits(self) -> Iterator[None]:
-        """A context in which the backend warns of each wait of the host, if it can."""
+        """Returns a context manager in which the backend warns of each host wait, if it supports that."""
         switch, read = (getattr(self._module, f"{verb}_sync_debug_mode", None) for verb in ("set", "get"))
         if switch is None or read is None:
             yield
@@ -178,12 +179,15 @@ class Backend:
             switch(before)
 
     def settle(self, expected: int) -> int | None:
-        """Bytes that tensors hold when all that nobody refers to is freed; returns as soon as it is no more."""
+        """Collects garbage until tensors hold at most ``expected`` bytes, for about half a second at most.
+
+        Returns the bytes that tensors hold then, or None if the backend does not count them.
+        """
         self.wait()
         held = self.allocated()
         if held is None or held <= expected:
             return held
-        for collects in (True, *[False] * _TRIES, True):  # at last what the graph of a backward pass has let go
+        for collects in (True, *[False] * _TRIES, True):  # the last time for objects that a backward graph held
             if collects:
                 gc.collect()
             else:
@@ -195,15 +199,15 @@ class Backend:
         return held
 
     def tensors(self) -> list[torch.Tensor]:
-        """The tensors of these devices that Python code can reach."""
-        with self._torch._C.DisableTorchFunction():  # neither modes nor subclasses tell another device
-            # type(), as isinstance() runs code of objects that pretend to be another's.
+        """Returns the tensors on these devices that Python objects can reach."""
+        with self._torch._C.DisableTorchFunction():  # modes and subclasses may report another device
+            # type() instead of isinstance(), which runs code of objects that override __class__.
             found = (item for item in gc.get_objects() if issubclass(type(item), self._torch.Tensor))
             return [item for item in found if item.device.type == self.type]
 
 
 def available() -> str:
-    """The devices that tests could run on, in words."""
+    """Returns the names of the devices on which tests can run, separated by commas."""
     import torch
 
     found = ["cpu"]
@@ -215,20 +219,26 @@ def available() -> str:
     return ", ".join(found)
 
 
-def load_torch(asker: str) -> Any:
-    """The module torch. Raises UsageError, which begins with the option or fixture that asks, if it does not load."""
+def load_torch(required_by: str) -> Any:
+    """Returns the module torch. Raises UsageError if it cannot be imported.
+
+    ``required_by`` is the option or fixture that needs torch, with which the message begins.
+    """
     try:
         import torch
     except ImportError as error:
         if "torch" in sys.modules:
             raise
-        problem = f"{asker}: PyTorch is needed, and does not load: {error}"
-        raise pytest.UsageError(f"{problem}; to have it, with the device: {_INSTALL}") from None
+        problem = f"{required_by}: PyTorch cannot be imported: {error}"
+        raise pytest.UsageError(f"{problem}; to install it with the device: {_INSTALL}") from None
     return torch
 
 
 def require(name: str, option: str) -> None:
-    """Raises UsageError unless there is a device of that name; says what there is."""
+    """Raises UsageError, with the available devices, unless there is a device of that name.
+
+    ``option`` is the option or environment variable that named the device.
+    """
     torch = load_torch(f"{option} {name}")
     device_type, _, index = name.partition(":")
     module = module_of(device_type)
@@ -236,15 +246,16 @@ def require(name: str, option: str) -> None:
         try:
             __import__(module)
         except Exception as error:
-            raise pytest.UsageError(f"{option} {name}: {module}, which brings it, does not load: {error}") from None
+            problem = f"{module}, which loads its backend, cannot be imported: {error}"
+            raise pytest.UsageError(f"{option} {name}: {problem}") from None
     try:
         torch.device(name)
     except RuntimeError:
         known = hasattr(torch, device_type) and device_type != "openreg"
         why = f"{name!r} is no device of PyTorch" if known or device_type != "openreg" else "openreg is not installed"
         if device_type == "openreg" and hasattr(torch, "openreg"):
-            why = f"{name!r} is not the form of a device's name: openreg, openreg:1"
-        hint = f"; to have it: {_INSTALL}" if why == "openreg is not installed" else ""
+            why = f"{name!r} is no valid device name; accepted: openreg, openreg:1"
+        hint = f"; to install it: {_INSTALL}" if why == "openreg is not installed" else ""
         raise pytest.UsageError(f"{option} {name}: {why}. Available: {available()}{hint}") from None
     problem = _absence(device_type, index)
     if problem:
@@ -252,7 +263,7 @@ def require(name: str, option: str) -> None:
 
 
 def _absence(device_type: str, index: str) -> str:
-    """Why a well-formed name means no device of this machine; empty if it does."""
+    """Returns the reason why this machine lacks the device of a valid name; empty if it has the device."""
     import torch
 
     if device_type == "cpu":
@@ -272,7 +283,7 @@ def _absence(device_type: str, index: str) -> str:
 
 
 def accelerator_type() -> str:
-    """The type of the accelerator of this process; empty without torch or without one."""
+    """Returns the type of this process's accelerator; empty without an accelerator or without torch."""
     try:
         import torch
     except ImportError:

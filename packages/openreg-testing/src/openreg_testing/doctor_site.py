@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installations made for one test of the doctor: a folder that holds torch, the doctor, and what a test plants in it.
+"""Installations for single tests of the doctor: a folder with torch, the doctor, and packages that the test adds.
 
-Python runs there without its own site-packages (-S), so that the folder is all that is installed. The doctor and its
-children are forked from an interpreter that has imported torch, unless a test is about another torch or another start.
+Python runs without its site-packages (-S), so that only the folder is installed. The doctor and its children are
+forked from an interpreter that has imported torch. A test that needs another torch or another start uses ``fresh``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .fresh_children import FreshFamily
 
 SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
 OURS = ("openreg", "torch_openreg", "_openreg")
-# The doctor and its probes import these. torch._dynamo is not among them: it registers kernels that would be seen.
+# Modules that the doctor and its probes import, except torch._dynamo, because the doctor would find its kernels.
 IMPORTED = (
     "packaging.requirements",
     "rich.console",
@@ -32,7 +32,7 @@ IMPORTED = (
 
 @dataclass
 class Diagnosis:
-    """What the doctor said."""
+    """The exit status and output of the doctor."""
 
     code: int
     output: str
@@ -40,17 +40,17 @@ class Diagnosis:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The findings as data."""
+        """The findings as parsed JSON."""
         found: dict[str, Any] = json.loads(self.output)
         return found
 
     @property
     def problems(self) -> dict[str, str]:
-        """Check -> all texts, of the problems."""
+        """The texts of all problems, by check."""
         return self.texts("problem")
 
     def texts(self, status: str) -> dict[str, str]:
-        """Check -> all texts, of the findings with this status."""
+        """Returns the texts of all findings with this status, by check."""
         return {
             finding["check"]: " | ".join((finding["what"], finding["costs"], finding["fix"]))
             for finding in self.document["findings"]
@@ -58,7 +58,7 @@ class Diagnosis:
         }
 
     def finds(self, check: str, *texts: str) -> None:
-        """Asserts that the check is a problem, says all of this, costs something and has a fix."""
+        """Asserts that the check is a problem whose text contains ``texts``, with an effect ("costs") and a fix."""
         assert "Traceback" not in self.errors, self.errors
         assert check in self.problems, (self.problems, self.errors)
         for text in texts:
@@ -70,7 +70,7 @@ class Diagnosis:
 
 
 def site_packages() -> Path:
-    """Where torch is installed."""
+    """Returns the folder in which torch is installed."""
     spec = importlib.util.find_spec("torch")
     assert spec is not None
     assert spec.origin is not None
@@ -78,21 +78,21 @@ def site_packages() -> Path:
 
 
 def environment(path: Path) -> dict[str, str]:
-    """That of this process without settings, for a Python to which this folder is all that is installed."""
+    """Returns this process's environment without settings, for a Python with only this folder installed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
     return {**kept, "PYTHONPATH": str(path)}
 
 
 @cache
 def family() -> FreshFamily:
-    """Runs the doctor for all tests."""
+    """Returns the runner of the doctor, which all tests share."""
     python = FreshFamily(*IMPORTED, options=("-S", "-B"), env=environment(site_packages()))
     atexit.register(python.close)
     return python
 
 
 class Installation:
-    """The folder; it begins with these packages of ours, the doctor and everything that is not ours."""
+    """A folder with the doctor, the packages ``modules`` of this project, and all installed packages of others."""
 
     def __init__(self, folder: Path, *modules: str, command: tuple[str, ...] = ("openreg_doctor",)) -> None:
         self.folder = folder
@@ -105,7 +105,10 @@ class Installation:
             self.add(module)
 
     def add(self, module: str, into: Path | None = None) -> Path:
-        """A copy of an installed package of ours, with its metadata; an editable one has two folders."""
+        """Copies an installed package of this project with its metadata, and returns the folder of the copy.
+
+        An editable installation has two folders, which are merged.
+        """
         into = into or self.folder
         spec = importlib.util.find_spec(module)
         assert spec is not None
@@ -119,7 +122,10 @@ class Installation:
         return into / module
 
     def announce(self, distribution: str, group: str = "", entry: str = "", requires: str = "") -> Path:
-        """Metadata of a package, with one entry point and one requirement at most, as pip would leave it."""
+        """Writes a package's metadata as pip does, with at most one entry point and one requirement.
+
+        Returns the folder of the metadata.
+        """
         info = self.folder / f"{distribution.replace('-', '_')}-1.5.dist-info"
         info.mkdir()
         needed = f"Requires-Dist: {requires}\n" if requires else ""
@@ -130,7 +136,7 @@ class Installation:
         return info
 
     def declare(self, distribution: str, toml: str, code: str = "") -> Path:
-        """A package that tells the doctor what it brings; its folder."""
+        """Adds a package with a doctor.toml and returns its folder."""
         module = distribution.replace("-", "_")
         self.announce(distribution, "openreg_doctor.packages", f"{module} = {module}")
         (self.folder / module).mkdir()
@@ -139,7 +145,10 @@ class Installation:
         return self.folder / module
 
     def replace(self, name: str) -> Path:
-        """A package of the folder, as a folder of links to its content, so that one file can be another."""
+        """Replaces the link to a package by a folder of links to its files, so that a test can replace one file.
+
+        Returns that folder.
+        """
         link = self.folder / name
         original = link.resolve()
         link.unlink()
@@ -150,15 +159,15 @@ class Installation:
         return link
 
     def python(self, *arguments: str, fresh: bool = False, **variables: str) -> Diagnosis:
-        """Runs Python in this installation; ``fresh``, without a fork."""
+        """Runs Python in this installation; with ``fresh`` in a new interpreter instead of a fork."""
         env = {**environment(self.folder), **variables}
         outcome = family().run(*arguments, env=env, folder=self.folder.parent, timeout=800, fresh=fresh)
         return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
 
     def doctor(self, *arguments: str, fresh: bool = False, **variables: str) -> Diagnosis:
-        """The doctor's findings as data; each that is not as it should be has its cost and what to do."""
-        patient = ("--json", "--timeout", "600")  # a busy machine may need minutes to import torch the first time
-        diagnosis = self.python("-m", *self.command, *patient, *arguments, fresh=fresh, **variables)
+        """Runs the doctor with JSON output, and asserts that each finding that is not ok has an effect and a fix."""
+        options = ("--json", "--timeout", "600")  # a busy machine may need minutes to import torch the first time
+        diagnosis = self.python("-m", *self.command, *options, *arguments, fresh=fresh, **variables)
         findings = diagnosis.document["findings"] if diagnosis.output else []
         assert [item for item in findings if item["status"] != "ok" and not (item["costs"] and item["fix"])] == []
         return diagnosis

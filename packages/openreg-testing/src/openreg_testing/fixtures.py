@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures for tests that take the device from the command line, and the device as PyTorch's default."""
+"""Fixtures for tests that take the device from the command line, and the hook of ``--default-device``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openreg_testing.usage import RECORD
 if TYPE_CHECKING:
     import torch
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 
 def _name(config: pytest.Config) -> str:
@@ -25,7 +25,7 @@ def _name(config: pytest.Config) -> str:
 
 @pytest.fixture
 def device(pytestconfig: pytest.Config) -> Iterator[torch.device]:
-    """The device of --device, current while the test runs; without the option the accelerator, else the CPU."""
+    """Yields the device of --device, current while the test runs; without the option the accelerator, else the CPU."""
     torch = load_torch("the fixture device")
     chosen = torch.device(_name(pytestconfig))
     if chosen.type == "cpu":
@@ -38,7 +38,7 @@ def device(pytestconfig: pytest.Config) -> Iterator[torch.device]:
 
 @pytest.fixture
 def two_devices(pytestconfig: pytest.Config) -> tuple[torch.device, torch.device]:
-    """Two devices of that type, the one of --device first; the test is skipped where there is one."""
+    """Returns two devices of the type of --device, the device of --device first; skips the test if there is one."""
     torch = load_torch("the fixture two_devices")
     chosen = torch.device(_name(pytestconfig))
     count = 1 if chosen.type == "cpu" else torch.get_device_module(chosen).device_count()
@@ -50,18 +50,18 @@ def two_devices(pytestconfig: pytest.Config) -> tuple[torch.device, torch.device
 
 @pytest.fixture
 def allow_sync(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[Any]]:
-    """Makes contexts in which a test marked ``no_sync`` may wait for its results."""
+    """Returns a function that returns context managers in which a test marked ``no_sync`` may wait for its results."""
     from contextlib import nullcontext
 
     record = request.node.stash.get(RECORD, None)
     if record is None or (waits := record.waits) is None:
         return nullcontext
-    return lambda: waits.telling(None)
+    return lambda: waits.reporting_to(None)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Makes the device PyTorch's default, fixtures included, where --default-device asks for it."""
+    """Makes the device PyTorch's default device in a test and its fixtures, if --default-device is set."""
     given = settings(item.config)
     if not given.default_device:
         return (yield)

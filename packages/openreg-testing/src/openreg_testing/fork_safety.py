@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a child that is forked from this process could compute.
+"""The check that a child forked from this process can compute.
 
-A fork copies the memory and one thread. A device, autograd and GNU's OpenMP count on their other threads.
+A fork copies the memory and one thread. A device, autograd and GNU's OpenMP rely on their other threads.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import NamedTuple
 
 from ._platform import HAS_FORK
 
-_SETTLED = 0.2  # seconds in which a thread that has nothing to do goes to sleep
+_SETTLED = 0.2  # seconds within which an idle thread goes to sleep
 _DEVICES = ("cuda", "xpu", "mtia")
 _AUTOGRAD = "pt_autograd"
 
 
 class Thread(NamedTuple):
-    """A thread: its name, and the library that it waits in (empty if that is not known, as while it computes)."""
+    """A thread of this process."""
 
     name: str
-    library: str
+    library: str  # the library in whose code it waits; empty while it computes, "unknown" if the system hides it
 
 
 def can_fork() -> str | None:
-    """Why a worker that is forked from this process could not compute, in a clause; None if it could."""
+    """Returns the reason, a clause, why a worker forked from this process could not compute, or None if it could."""
     if not HAS_FORK:
         return "this system has no fork"
     device = used_device()
@@ -44,29 +44,29 @@ def can_fork() -> str | None:
         if all(thread.library for thread in threads):
             return None
         if time.monotonic() > deadline:
-            return "a library computes in a thread of its own, which a forked child would not have"
+            return "a library computes in another thread, which a forked child would not have"
         time.sleep(0.005)
 
 
 def used_device() -> str:
-    """The device that this process has initialised; empty if there is none."""
+    """Returns the type of the device that this process has initialized; empty if there is none."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "_C"):
         return ""
     for device in (torch._C._get_privateuse1_backend_name(), *_DEVICES):
         module = getattr(torch, device, None)
-        for question in ("is_initialized", "_is_in_bad_fork"):
-            ask = getattr(module, question, None)
-            if callable(ask) and ask() is True:
+        for name in ("is_initialized", "_is_in_bad_fork"):
+            predicate = getattr(module, name, None)
+            if callable(predicate) and predicate() is True:
                 return str(device)
     return ""
 
 
 def _foreign_threads() -> list[Thread]:
-    """Those that Python did not start. Empty where the system does not tell.
+    """Returns the threads that Python did not start; empty on a system without ``/proc``.
 
-    The threads of GNU's OpenMP have no name of their own, but they wait in its own code. Those of OpenBLAS, which a
-    fork does not harm, wait in the C library's.
+    The threads of GNU's OpenMP have no distinctive name, but they wait in code of libgomp. The threads of OpenBLAS,
+    which a fork does not harm, wait in code of the C library.
     """
     ours = {thread.native_id for thread in threading.enumerate()}
     folders = [folder for folder in Path("/proc/self/task").glob("*") if int(folder.name) not in ours]
@@ -85,7 +85,7 @@ def _library(thread: Path, ranges: list[tuple[int, int, str]]) -> str:
     try:
         fields = (thread / "syscall").read_text().split()  # ends with the address of the next instruction
     except OSError:
-        return "unknown"  # the system does not tell
+        return "unknown"  # the system does not permit the read
     where = int(fields[-1], 16) if len(fields) > 1 else 0
     return next((path for first, last, path in ranges if first <= where < last), "")
 

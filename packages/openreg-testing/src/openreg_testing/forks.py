@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers: fresh processes that answer requests, and may crash or hang without harm to the process that asks.
+"""Workers: fresh processes that serve requests, and may crash or hang without harm to the client process.
 
-Importing torch takes a second or more, forking a process that has done it takes milliseconds. So a server is forked
-while nothing runs yet that a fork would lose (``can_fork``), and it forks workers later, whatever the asking process
-has done meanwhile.
+Importing torch takes a second or more, and forking a process that has imported it takes milliseconds. So the client
+forks a server before it has any state that a fork would lose (``can_fork``). The server forks workers later, whatever
+the client has done meanwhile.
 
     server = ForkServer(serve)
     worker = server.worker({"OPENREG_SCHEDULE_SEED": "3"})
     worker.ask(request, limit=60)  # Answer(serve(request)), or Lost("crashed with SIGSEGV", the stack)
     server.close()
 
-``SpawnServer`` does the same with processes that start from nothing, for where a fork is not possible.
+``SpawnServer`` has the same interface and starts a new interpreter for each worker, for systems and processes that
+cannot fork.
 
-The server is the workers' parent: it ends and reaps them when it is asked to, and all of them when the asker goes. A
-worker ends when its connection does.
+The server is the workers' parent. It ends and reaps a worker on request, and all workers when the client process ends.
+A worker ends when its connection ends.
 """
 
 from __future__ import annotations
@@ -44,42 +45,45 @@ __all__ = ["Answer", "ForkServer", "Lost", "SpawnServer", "Worker", "attend", "c
 
 _LAST_LINES = 40
 _LINES_BEFORE_A_CRASH = 10
-_LOOK_AGAIN = 0.5  # seconds, where nothing tells when a process ends
+_POLL_INTERVAL = 0.5  # seconds, for processes without a descriptor that becomes readable at their end
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What ``serve`` returned."""
+    """The value that ``serve`` returned."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker that ended instead of answering: how, and the last lines that it wrote (of a crash, the stack)."""
+    """The end of a worker that returned no value for a request."""
 
-    reason: str
-    output: str
+    reason: str  # a clause such as "crashed with SIGSEGV"
+    output: str  # the last lines that the worker wrote; after a crash, its stack
 
 
 class _Process(Protocol):
-    """A worker's process, as the asker sees it."""
+    """A worker's process as seen by the client."""
 
     def watched(self) -> list[int]:
-        """What becomes readable when the process ends, if the system has such a thing."""
+        """Returns the descriptors that become readable when the process ends; empty without system support."""
 
     def running(self) -> bool:
-        """False if it is known to have ended."""
+        """Returns False if the process is known to have ended."""
 
     def signal(self, number: int) -> None:
         """Sends a signal to a process that may have ended."""
 
     def end(self, patience: float) -> int:
-        """The exit status, negative for a signal; kills what does not end by itself, with what it started."""
+        """Waits up to ``patience`` seconds for the process to end, then kills it with its children.
+
+        Returns the exit status, which is negative for a signal.
+        """
 
 
 class Worker:
-    """A process that answers one request after the other. For one thread at a time."""
+    """A process that serves one request after the other. Not thread-safe."""
 
     def __init__(
         self,
@@ -89,26 +93,27 @@ class Worker:
         on_imports: Callable[[list[str]], None] | None = None,
     ) -> None:
         self._connection = connection
-        self._on_imports = on_imports  # learns which modules of torch a request made the worker import
+        self._on_imports = on_imports  # called with the modules of torch that the worker imported during a request
         self._process = process
         self._output = output
-        self._written = 0
-        self._asked = False
+        self._written = 0  # position in the output after the part that was read
+        self._had_request = False
         self._ended = False
 
     def ask(
         self, request: Any, limit: float | None = None, on_part: Callable[[Any], None] | None = None
     ) -> Answer | Lost:
-        """``serve(request)`` in the worker. After ``limit`` seconds the worker is ended; a lost worker answers no more.
+        """Runs ``serve(request)`` in the worker and returns its value, or how the worker ended.
 
-        What ``serve`` gives to ``send_part`` goes to ``on_part``, before the answer.
+        A worker that takes longer than ``limit`` seconds is ended. ``on_part`` is called with each value that ``serve``
+        passes to ``send_part``. Raises RuntimeError if the worker has ended before this call.
         """
         if self._ended:
-            raise RuntimeError("this worker has ended; ask the server for another one")
+            raise RuntimeError("Worker.ask(): this worker has ended; call worker() of the server for another one")
         message = wire.packed(request)
-        if self._asked:  # what it said when it started belongs to the first request
+        if self._had_request:  # the output of a starting worker belongs to its first request
             self._written = os.fstat(self._output.fileno()).st_size
-        self._asked = True
+        self._had_request = True
         deadline = None if limit is None else time.monotonic() + limit
         try:
             kind, value = self._exchange(message, deadline, on_part)
@@ -116,7 +121,7 @@ class Worker:
             return self._lose(f"took longer than {limit:g} s", with_stack=True)
         except ConnectionError:
             return self._lose()
-        except BaseException:  # Ctrl-C, or on_part failed: nobody waits for the answer
+        except BaseException:  # Ctrl-C, or on_part raised: the reply would never be read
             self._finish(0)
             raise
         if kind == "raised":
@@ -127,18 +132,18 @@ class Worker:
         return Answer(answer)
 
     def written(self) -> str:
-        """What it wrote to its standard output and error since this was called, or the last request was made."""
+        """Returns what the worker wrote to its standard output and error since the last call or request."""
         size = os.fstat(self._output.fileno()).st_size
         if HAS_PREAD:
             text = os.pread(self._output.fileno(), size - self._written, self._written)
-        else:  # reading moves the place where the worker writes: up to the end, where it is anyway
+        else:  # reading moves the position at which the worker writes, but only to the end, where it already is
             self._output.seek(self._written)
             text = self._output.read()
         self._written += len(text)
         return text.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """Ends the process, and waits until it is gone."""
+        """Ends the process, and blocks until it has ended."""
         if not self._ended:
             with contextlib.suppress(OSError):
                 self._connection.shutdown(socket.SHUT_RDWR)
@@ -158,13 +163,16 @@ class Worker:
                 on_part(value)
 
     def _read(self, size: int, deadline: float | None) -> bytes:
-        """So many bytes; ConnectionError if the process ended: what it started may hold the connection open."""
+        """Returns ``size`` bytes. Raises ConnectionError if the process ended, TimeoutError after the deadline.
+
+        It watches the process too, because children of the worker may keep the connection open.
+        """
         data = bytearray()
         watched: list[Any] = [self._connection, *self._process.watched()]
         while len(data) < size:
             left = _left(deadline)
             if len(watched) == 1:
-                left = _LOOK_AGAIN if left is None else min(left, _LOOK_AGAIN)
+                left = _POLL_INTERVAL if left is None else min(left, _POLL_INTERVAL)
             ready = multiprocessing.connection.wait(watched, left)
             if self._connection in ready:
                 part = self._connection.recv(min(size - len(data), wire.CHUNK))
@@ -179,7 +187,7 @@ class Worker:
         if with_stack and hasattr(signal, "SIGABRT"):
             self._process.signal(signal.SIGABRT)  # faulthandler writes the stacks, and the process ends
         status = self._process.end(PATIENCE)
-        output = _most_telling(self.written())
+        output = _relevant_lines(self.written())
         self._finish(0)
         return Lost(reason or _describe(status), output)
 
@@ -191,49 +199,54 @@ class Worker:
 
 
 class ForkServer:
-    """Forks workers from a process that has imported what they need and touched no device, OpenMP or autograd."""
+    """A process that forks workers, itself forked from this one. Thread-safe.
+
+    When it is created, this process must have imported what the workers need, and must not have used a device, OpenMP
+    threads or autograd. Raises RuntimeError on a system without fork.
+    """
 
     def __init__(self, serve: Callable[[Any], Any]) -> None:
         if not HAS_FORK:
-            raise RuntimeError("this system has no fork; SpawnServer starts its workers instead")
+            raise RuntimeError("ForkServer: this system has no fork; use SpawnServer")
         self._lock = threading.Lock()
-        self._late: list[str] = []  # modules that the server has yet to import
-        self._known: set[str] = set()
+        self._late: list[str] = []  # modules that workers imported and the server has not
+        self._known: set[str] = set()  # modules that workers reported
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
-        self._asker = os.getpid()
+        self._client_pid = os.getpid()
         self._control, theirs = socket.socketpair()
         self._server = fork()
         if self._server == 0:
             self._control.close()
-            serve_forks(theirs, serve, self._asker)
+            serve_forks(theirs, serve, self._client_pid)
         theirs.close()
 
     def worker(self, environment: Mapping[str, str] | None = None) -> Worker:
-        """Forks a worker, with these environment variables besides those that the server has.
+        """Forks a worker with ``environment`` added to the server's environment variables.
 
-        What torch imported late in other workers, the server imports now, so that this happens once.
+        The server first imports the modules of torch that earlier workers had to import, so that later workers need
+        not. Raises OSError if the fork fails, and RuntimeError if the server is closed or was killed.
         """
         late, self._late = self._late, []
         if late:
             self._call(("import", late), [])
-        output = tempfile.TemporaryFile()  # noqa: SIM115  (the worker closes it; it has no name that could be left)
+        output = tempfile.TemporaryFile()  # noqa: SIM115  (the worker closes it; it has no name to remove)
         try:
             process, handles = self._call(("fork", dict(environment or {})), [output.fileno()])
         except BaseException:
             output.close()
             raise
         process_of = _Forked(self, process, handles[1:])
-        worker = Worker(socket.socket(fileno=handles[0]), process_of, output, self._learn)
+        worker = Worker(socket.socket(fileno=handles[0]), process_of, output, self._record_imports)
         self._workers.add(worker)
         return worker
 
-    def _learn(self, imports: list[str]) -> None:
+    def _record_imports(self, imports: list[str]) -> None:
         self._late += [module for module in imports if module not in self._known]
         self._known.update(imports)
 
     def close(self) -> None:
-        """Ends the server and all its workers, and waits until they are gone."""
-        if os.getpid() != self._asker:  # a forked child of the asker
+        """Ends the server and all its workers, and blocks until they have ended."""
+        if os.getpid() != self._client_pid:  # a forked child of the client does not own the server
             return
         with self._lock:
             server, self._server = self._server, 0
@@ -249,16 +262,16 @@ class ForkServer:
             worker.end()
 
     def reap(self, process: int, patience: float) -> int:
-        """The exit status of a worker, which is killed if it does not end by itself in so many seconds."""
+        """Returns the exit status of a worker, which is killed if it still runs after ``patience`` seconds."""
         try:
             return self._call(("reap", process, patience), [])[0]
-        except RuntimeError:  # the server has gone, and its workers with it
+        except RuntimeError:  # the server has ended, which ends its workers
             return -signal.SIGKILL
 
     def _call(self, request: tuple[Any, ...], handles: list[int]) -> tuple[int, list[int]]:
         with self._lock:
             if not self._server:
-                raise RuntimeError("this server is closed")
+                raise RuntimeError("ForkServer: this server is closed; create another one")
             message = wire.packed(request)
             try:
                 socket.send_fds(self._control, [message[: wire.LENGTH.size]], handles)
@@ -267,14 +280,14 @@ class ForkServer:
                 reply, received, _, _ = socket.recv_fds(self._control, REPLY.size, 2, flags)
             except OSError:
                 reply, received = b"", []
-            except BaseException:  # Ctrl-C: the next reply would be to this request
+            except BaseException:  # Ctrl-C: the next call would read the reply to this request
                 self._control.close()
                 raise
         if len(reply) < REPLY.size:
-            raise RuntimeError("the server that forks the workers is gone; something has killed it")
+            raise RuntimeError("ForkServer: the server process was killed; create another server")
         error, value = REPLY.unpack(reply)
         if error:
-            raise OSError(error, f"a worker could not be forked: {os.strerror(error)}")
+            raise OSError(error, f"ForkServer.worker(): the fork failed: {os.strerror(error)}")
         return value, received
 
 
@@ -291,16 +304,16 @@ class _Forked:
         return self._handles
 
     def running(self) -> bool:
-        return True  # where there is no handle: the end of the connection tells
+        return True  # without a descriptor of the process, the end of its connection is the only sign
 
     def signal(self, number: int) -> None:
-        if self._status is None:  # until it is reaped, no other process gets its number
+        if self._status is None:  # the system does not reuse the process id before the process is reaped
             with contextlib.suppress(OSError):
                 os.kill(self._process, number)
 
     def end(self, patience: float) -> int:
         if self._status is None:
-            if self._handles:  # to wait here rather than in the server, which other threads ask too
+            if self._handles:  # waits here, because the server would meanwhile block requests of other threads
                 multiprocessing.connection.wait(self._handles, patience)
                 patience = 0
             for handle in self._handles:
@@ -311,24 +324,28 @@ class _Forked:
 
 
 class SpawnServer:
-    """The same for where forking is not possible: each worker is started, and imports what it needs.
+    """A server that starts a new interpreter for each worker, for systems and processes that cannot fork.
 
-    ``serve`` is named, "module:function". Instead, ``command`` is a program that calls ``attend(serve)`` itself.
+    ``serve`` is the name of a function, "module:function". Alternatively, ``command`` is a program that calls
+    ``attend(serve)`` itself. Raises ValueError unless exactly one of them is set.
     """
 
     def __init__(self, serve: str = "", *, command: Sequence[str] = ()) -> None:
         if bool(serve) == bool(command) or (serve and serve.count(":") != 1):
-            raise ValueError(f'give either serve="module:function" or a command, not {serve!r} and {command!r}')
+            raise ValueError(
+                f'SpawnServer: give either serve="module:function" or a command, not {serve!r} and {command!r}'
+            )
         self._command = list(command) or [sys.executable, "-m", "openreg_testing.workers", serve]
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
     def worker(self, environment: Mapping[str, str] | None = None) -> Worker:
-        """Starts a worker, with these environment variables besides those of this process."""
+        """Starts a worker with ``environment`` added to the environment variables of this process."""
         token = secrets.token_hex()
-        asker = os.getpid() if threading.current_thread() is threading.main_thread() else 0  # a signal tells of threads
+        # Linux signals the end of the thread that started the worker. Only a main thread ends together with the client.
+        client = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         output = tempfile.TemporaryFile()  # noqa: SIM115  (the worker closes it)
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            place = f"{listener.getsockname()[1]}:{token}:{asker}"
+            place = f"{listener.getsockname()[1]}:{token}:{client}"
             process = _Spawned(
                 subprocess.Popen(
                     self._command,
@@ -336,7 +353,7 @@ class SpawnServer:
                     stdout=output,
                     stderr=output,
                     env={**os.environ, **(environment or {}), ADDRESS: place},
-                    start_new_session=True,  # Ctrl-C is for the asker
+                    start_new_session=True,  # so that Ctrl-C signals only the client
                 )
             )
             try:
@@ -368,7 +385,7 @@ class _Spawned:
         return self._process.poll() is None
 
     def signal(self, number: int) -> None:
-        if IS_POSIX:  # elsewhere any signal ends it, without a stack
+        if IS_POSIX:  # on Windows any signal ends the process without a stack
             self._process.send_signal(number)
 
     def end(self, patience: float) -> int:
@@ -383,7 +400,10 @@ class _Spawned:
 
 
 def _accept(listener: socket.socket, token: str, process: _Spawned) -> socket.socket:
-    """The connection of the process. If it ends before, one that has ended: the first request tells how."""
+    """Accepts the connection of the process.
+
+    If the process ends first, returns a closed connection, so that the first request reports how the process ended.
+    """
     listener.settimeout(0.1)
     while process.running():
         try:
@@ -394,13 +414,14 @@ def _accept(listener: socket.socket, token: str, process: _Spawned) -> socket.so
         with contextlib.suppress(OSError):
             if secrets.compare_digest(wire.read(connection, len(token)), token.encode()):
                 return connection
-        connection.close()  # somebody else's
+        connection.close()  # another program's connection
     ours, theirs = socket.socketpair()
     theirs.close()
     return ours
 
 
 def _left(deadline: float | None) -> float | None:
+    """Returns the seconds until the deadline, None without one. Raises TimeoutError after it."""
     if deadline is None:
         return None
     left = deadline - time.monotonic()
@@ -409,8 +430,8 @@ def _left(deadline: float | None) -> float | None:
     return left
 
 
-def _most_telling(output: str) -> str:
-    """The last lines; of a crash those that tell where, which begin with the innermost call."""
+def _relevant_lines(output: str) -> str:
+    """Returns the last lines of an output; after a crash, the lines of its stack, the innermost call first."""
     lines = [line for line in output.splitlines() if not line.startswith("Extension modules:")]
     for number, line in enumerate(lines):
         if line.startswith("Fatal Python error"):
@@ -419,7 +440,7 @@ def _most_telling(output: str) -> str:
 
 
 def _describe(status: int) -> str:
-    """An exit status in words: the signal's name where one ended the process."""
+    """Returns an exit status in words, with the signal's name if a signal ended the process."""
     if status >= 0:
         return f"ended with status {status}"
     try:

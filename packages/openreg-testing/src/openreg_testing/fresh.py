@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Python programs in processes of their own, forked from an interpreter that has already imported torch.
+"""Python programs in separate processes, forked from an interpreter that has already imported torch.
 
-Some facts need a process for themselves: what happens at the first use of a device, at an import, at the end of a
-program, under a setting that is read once. Importing torch takes seconds and forking a process that has done it takes
-milliseconds. So ``FreshPython`` starts one interpreter that imports torch, and forks it for each program:
+Some tests need a separate process: for the first use of a device, an import, the end of a program, or a setting that
+is read once. Importing torch takes seconds, and forking a process that has imported it takes milliseconds. So
+``FreshPython`` starts one interpreter that imports torch, and forks it for each program:
 
     python = FreshPython()
     done = python.run("-c", "import torch; print(torch.ones(2))", env={"OPENREG_POISON": "1"})
     assert (done.returncode, done.stderr) == (0, "")
     python.close()
 
-A program gets an interpreter that begins with nothing where the fork could differ from one: where the environment has
-another value of what Python, torch or OpenMP read when they start, where an option of Python is given, and where the
-system has no fork.
+A program gets a newly started interpreter instead in each case in which a fork could behave differently:
 
-The file is also the program of that interpreter, and imports nothing of its package.
+- a variable that Python, torch or OpenMP read when they start has another value in its environment;
+- its arguments contain an option of Python;
+- the system has no fork.
+
+This file is also the program of the forking interpreter, and imports no other file of its package.
 """
 
 from __future__ import annotations
@@ -37,19 +39,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-# What Python, torch and the libraries that torch loads read when they start.
+# Prefixes of the variables that Python, torch and the libraries that torch loads read when they start.
 _READ_AT_START = ("KMP_", "LD_", "MKL_", "OMP_", "PYTHON", "TORCH")
-# Of these the forked process takes care itself, or they say how the interpreter writes its own files, or they are read
-# at their use.
+# Exceptions: variables that the forked process applies itself, that only concern how the interpreter writes files, or
+# that are read at their first use.
 _TAKEN_OVER = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TORCHINDUCTOR_CACHE_DIR", _AUTOLOAD)
 
 
 class FreshPython:
-    """Runs programs one after the other, each in a new process. It may be used from several threads.
+    """A runner of programs, one after the other, each in a new process. Thread-safe.
 
-    The interpreter that forks is started at the first program, with ``options`` of Python and the environment of this
-    process without variables of backends; it imports torch and ``modules``, and no backend. The system has to have fork
-    for the programs to be faster, not for them to run.
+    The forking interpreter is started with the first program. It has ``options`` of Python and the environment of this
+    process without variables of backends. It imports torch and ``modules``, and no backend. On a system without fork
+    programs run too, but start slower.
     """
 
     def __init__(self, *modules: str, options: tuple[str, ...] = ()) -> None:
@@ -68,15 +70,15 @@ class FreshPython:
         finalize: bool = False,
         fresh: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """What ``subprocess.run([sys.executable, *arguments])`` gives, with both streams captured as text.
+        """Returns the result of ``subprocess.run([sys.executable, *arguments])``, with both streams captured as text.
 
-        ``arguments`` are ``-c CODE``, ``-m MODULE ...`` or ``FILE ...``. ``env`` is the whole environment, ``folder``
-        the current folder; after ``timeout`` seconds the process and what it started are killed, and
-        ``subprocess.TimeoutExpired`` is raised. The forked process calls what ``atexit`` has and ends; with
-        ``finalize`` it takes Python's modules apart as well, which with torch needs most of a second. ``fresh`` asks
-        for an interpreter that begins with nothing.
+        ``arguments`` are ``-c CODE``, ``-m MODULE ...`` or ``FILE ...``. ``env`` is the whole environment, and
+        ``folder`` the current folder. After ``timeout`` seconds the process and its children are killed, and
+        ``subprocess.TimeoutExpired`` is raised. The forked process runs its ``atexit`` functions and ends. With
+        ``finalize`` it also finalizes Python's modules, which with torch takes most of a second. ``fresh`` requires a
+        newly started interpreter.
 
-        A backend that torch loads by itself is loaded before the program begins, not at its ``import torch``.
+        A backend that torch loads automatically is loaded before the program begins, not at its ``import torch``.
         """
         folder = os.fspath(folder or Path.cwd())
         with tempfile.TemporaryDirectory() as written:
@@ -97,12 +99,12 @@ class FreshPython:
             else:
                 files = {"out": str(out), "err": str(err)}
                 request = {"arguments": arguments, "folder": folder, "env": dict(env), "finalize": finalize, **files}
-                status = self._ask(request, timeout)
+                status = self._request(request, timeout)
             texts = (file.read_text("utf-8", "replace") for file in (out, err))
             return subprocess.CompletedProcess(arguments, status, *texts)
 
     def close(self) -> None:
-        """Ends the interpreter that forks."""
+        """Ends the forking interpreter."""
         with self._lock:
             if self._server is not None:
                 atexit.unregister(self._server.kill)
@@ -110,12 +112,13 @@ class FreshPython:
                 self._server = None
 
     def _can_be_forked(self, arguments: tuple[str, ...], env: Mapping[str, str]) -> bool:
-        from ._platform import HAS_FORK  # not at the top: the interpreter that forks runs this file alone
+        # Not at the top, because the forking interpreter runs this file without its package.
+        from ._platform import HAS_FORK
 
         is_program = arguments[0] in ("-c", "-m") or not arguments[0].startswith("-")
         return HAS_FORK and is_program and _read_at_start(env) == _read_at_start(self._env)
 
-    def _ask(self, request: dict[str, Any], timeout: float) -> int:
+    def _request(self, request: dict[str, Any], timeout: float) -> int:
         with self._lock:
             if self._server is None:
                 self._server = subprocess.Popen(
@@ -126,15 +129,15 @@ class FreshPython:
                     bufsize=0,
                 )
                 atexit.register(self._server.kill)
-            requests, answers = self._server.stdin, self._server.stdout
+            requests, replies = self._server.stdin, self._server.stdout
             assert requests is not None
-            assert answers is not None
+            assert replies is not None
             requests.write(json.dumps(request).encode() + b"\n")
-            child = int(answers.readline())
-            in_time, _, _ = select.select([answers], [], [], timeout)
+            child = int(replies.readline())
+            in_time, _, _ = select.select([replies], [], [], timeout)
             if not in_time:
                 os.killpg(child, signal.SIGKILL)
-            status = int(answers.readline())
+            status = int(replies.readline())
             if not in_time:
                 raise subprocess.TimeoutExpired(list(request["arguments"]), timeout)
             return status
@@ -145,23 +148,23 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _serve() -> dict[str, Any] | None:
-    """Gives a request in the child that is to carry it out; None in the server, at its end."""
+    """Returns a request in the child that runs it, and None in the server when its input ends."""
     del sys.path[0]  # the folder of this file
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what an import prints is no answer
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # keeps the output of imports out of the replies
     for name in sys.argv[1:]:
         importlib.import_module(name)
-    gc.freeze()  # the children need not look at these objects again
+    gc.freeze()  # keeps the collector of each child from these objects, whose pages it would copy
     for line in sys.stdin.buffer:
         child = os.fork()
         if child == 0:
-            answers.close()
+            replies.close()
             os.setsid()
             request: dict[str, Any] = json.loads(line)
             return request
-        print(child, file=answers, flush=True)
+        print(child, file=replies, flush=True)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+        print(os.waitstatus_to_exitcode(status), file=replies, flush=True)
     return None
 
 
@@ -169,8 +172,8 @@ def _paths(variable: str) -> list[str]:
     return [path for path in variable.split(os.pathsep) if path]
 
 
-def _become(request: dict[str, Any]) -> None:
-    """Gives this process the folder, the environment and the streams of the request."""
+def _apply_request(request: dict[str, Any]) -> None:
+    """Sets the folder, the environment and the streams of the request in this process."""
     torch = sys.modules["torch"]
     inherited = _paths(os.environ.get("PYTHONPATH", ""))
     os.chdir(request["folder"])
@@ -180,10 +183,10 @@ def _become(request: dict[str, Any]) -> None:
         opened = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115  (the server's has read ahead)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  (the server's object has read ahead)
     sys.path[:] = [*_paths(request["env"].get("PYTHONPATH", "")), *(path for path in sys.path if path not in inherited)]
-    # PyTorch makes its pool of threads anew in the first call after a fork, and not thread-safely: autograd's threads
-    # would make that call at the same time, here and in what the program forks.
+    # PyTorch recreates its thread pool in the first call after a fork, which is not thread-safe. Autograd's threads
+    # would make that call at the same time, here and in children that the program forks.
     torch.set_num_threads(torch.get_num_threads())
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(torch.get_num_threads()))
     if request["env"].get(_AUTOLOAD) != "0":
@@ -191,7 +194,7 @@ def _become(request: dict[str, Any]) -> None:
 
 
 def _execute(arguments: list[str]) -> None:
-    """Runs what Python would with these arguments, as ``__main__``."""
+    """Runs the program that ``python *arguments`` would run, as ``__main__``."""
     kind, *rest = arguments
     sys.orig_argv[:] = [sys.executable, *arguments]
     if kind == "-c":
@@ -201,7 +204,7 @@ def _execute(arguments: list[str]) -> None:
         sys.modules["__main__"] = main
         exec(compile(rest[0], "<string>", "exec"), main.__dict__)
     elif kind == "-m":
-        sys.argv = ["-m", *rest[1:]]  # as long as Python looks for the module
+        sys.argv = ["-m", *rest[1:]]  # the value that Python sets while it searches for the module
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
@@ -211,7 +214,7 @@ def _execute(arguments: list[str]) -> None:
 
 
 def _status_of(arguments: list[str]) -> int:
-    """The exit status of the program; an exception is printed as Python prints it."""
+    """Runs the program and returns its exit status; prints an exception as Python does."""
     try:
         _execute(arguments)
     except SystemExit as end:
@@ -232,7 +235,7 @@ def _main() -> None:
     request = _serve()
     if request is None:
         return
-    _become(request)
+    _apply_request(request)
     status = _status_of(request["arguments"])
     if request["finalize"]:
         sys.exit(status)
@@ -240,7 +243,7 @@ def _main() -> None:
 
 
 def _end(status: int) -> NoReturn:
-    """Ends the process as Python does, up to the taking apart of its modules."""
+    """Ends the process as Python does, without the finalization of its modules."""
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread():
             thread.join()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs in processes of their own, as ``fresh`` has them, that start further Python programs.
+"""Programs that start further Python programs, each in a separate process as with ``fresh``.
 
-A command whose children import torch is as slow as its children are many. ``FreshFamily`` forks the children too: in
-the program, ``subprocess`` starts a program of this Python as a fork, and any other as it is.
+A command takes seconds more for each child that imports torch. ``FreshFamily`` forks the children too. In the program,
+``subprocess`` starts a program of this Python as a fork, and any other program as usual.
 
-The file is also what runs in the forked process, and imports nothing of its package but ``fresh``.
+This file is also the program of the forked process, and imports no file of its package except ``fresh``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if __package__:
 else:
     import fresh  # type: ignore[import-not-found, no-redef]
 
-# What the forked process does by itself, so that a program with these options can be forked from one without them.
+# Options that the forked process applies itself, so that a process without them can fork a program that has them.
 _OWN_OPTIONS = {"-B", "-X faulthandler"}
 
 
 class FreshFamily(fresh.FreshPython):
-    """Runs programs one after the other, each in a new process, from which the processes that it starts are forked.
+    """A runner of programs, one after the other, each in a new process that forks its children.
 
-    In all of them torch is imported, with the backends that load with it, at the program's ``import torch``; and only
-    where Python would find this very torch. ``env`` is the environment of the interpreter that forks, as where the
-    options hide torch from it.
+    In all these processes ``import torch`` returns the module of the forking interpreter and then loads its backends.
+    If Python would find another installation of torch, that one is imported instead. ``env`` is the environment of
+    the forking interpreter; it is needed if the options hide torch from that interpreter.
     """
 
     def __init__(self, *modules: str, options: tuple[str, ...] = (), env: Mapping[str, str] | None = None) -> None:
@@ -48,7 +48,7 @@ class FreshFamily(fresh.FreshPython):
             self._env = dict(env)
 
     def run(self, *arguments: str, env: Mapping[str, str], **how: Any) -> subprocess.CompletedProcess[str]:
-        """As FreshPython.run(), with children that are forked where the program is."""
+        """Same as ``FreshPython.run()``, except that the children of a forked program are forked too."""
         if how.get("fresh") or not self._can_be_forked(arguments, env):
             return super().run(*arguments, env=env, **{**how, "fresh": True})
         own = json.dumps({"env": dict(env), "options": self._options})
@@ -56,7 +56,7 @@ class FreshFamily(fresh.FreshPython):
 
 
 class _Torch(MetaPathFinder, Loader):
-    """Imports the torch that this process has anyway, where Python would find that one."""
+    """An importer of the torch that this process has already loaded, if Python would find that installation."""
 
     def __init__(self, torch: ModuleType) -> None:
         self._torch = torch
@@ -67,7 +67,7 @@ class _Torch(MetaPathFinder, Loader):
         path: Sequence[str] | None,
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """What Python finds, with this loader."""
+        """Returns the specification that Python finds for torch, with this loader; None for other modules."""
         found = PathFinder.find_spec(fullname, path) if fullname == "torch" else None
         if found is None or found.origin is None or not Path(found.origin).samefile(str(self._torch.__file__)):
             return None
@@ -75,33 +75,33 @@ class _Torch(MetaPathFinder, Loader):
         return found
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002
-        """The module, with all its names."""
+        """Returns the loaded module with all its names."""
         return self._torch
 
     def exec_module(self, module: ModuleType) -> None:
-        """Does the last that torch does when it is imported."""
+        """Loads the backends, which is the last step of an import of torch."""
         if module._is_device_backend_autoload_enabled():
             module._import_device_backends()
 
 
 class _Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """A process that runs a program of this Python is a fork of this one."""
+    """A child process, which is a fork of this process if it runs a program of this Python."""
 
-    options: Sequence[str] = ()  # of this Python
+    options: Sequence[str] = ()  # the options of this Python
     torch: ModuleType
-    modules: frozenset[str]  # that this process had before its own program began
-    path: Sequence[str]  # sys.path of that time
+    modules: frozenset[str]  # the modules imported before this process began its program
+    path: Sequence[str]  # sys.path before this process began its program
 
     def __init__(self, args: Any, *more: Any, **options: Any) -> None:
         env = options.get("env") or dict(os.environ)
         program = _program(args, env)
         if program is not None:
-            options["preexec_fn"] = partial(_run_forked, env, *program)  # which does not come back
+            options["preexec_fn"] = partial(_run_forked, env, *program)  # does not return
         super().__init__(args, *more, **options)
 
 
 def _program(command: Any, env: Mapping[str, str]) -> tuple[set[str], list[str]] | None:
-    """Options and arguments of a command that runs a program in a Python like this one; None of any other."""
+    """Returns the options and arguments of a command that runs a program in a Python like this one, or None."""
     if not isinstance(command, list) or command[0] != sys.executable:
         return None
     options, arguments = set(), command[1:]
@@ -114,8 +114,8 @@ def _program(command: Any, env: Mapping[str, str]) -> tuple[set[str], list[str]]
 
 
 def _run_forked(env: Mapping[str, str], options: set[str], arguments: list[str]) -> NoReturn:
-    """Runs a program in a fork of another program, of which it keeps nothing, and ends the process."""
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also the pipe at whose end the other program waits for the start
+    """Runs a program in a fork of another program, discards that program's state, and ends the process."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also the pipe at whose end the other program continues
     gc.enable()
     atexit._clear()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -128,13 +128,13 @@ def _run_forked(env: Mapping[str, str], options: set[str], arguments: list[str])
     sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     if "-X faulthandler" in options:
         faulthandler.enable()
-    # As in fresh: nobody else may be the first to call PyTorch after a fork.
+    # This thread must be the first to call PyTorch after a fork; see fresh._apply_request().
     _Popen.torch.set_num_threads(_Popen.torch.get_num_threads())
     fresh._end(_begin(env, arguments))
 
 
 def _begin(env: Mapping[str, str], arguments: list[str]) -> int:
-    """Runs a program in this process, and gives its exit status."""
+    """Runs a program in this process and returns its exit status."""
     os.environ.clear()
     os.environ.update(env)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Torch)]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gate: work of openreg that ends when the test says so, for whatever has to be still running on any machine.
+"""A gate: a kernel of openreg that runs until the test opens the gate, however fast the machine is.
 
-The work is a kernel in C that reads from a socket: opening the gate is the end of the file. It needs no interpreter, so
-a host that waits with the GIL held cannot keep it from ending, and the socket's own time limit ends one that nobody
-opens: the device then fails with an error that says so.
+The kernel is a C function that reads from a socket until the gate is opened, which sends the end of the file. It needs
+no Python interpreter, so it can end while a host thread holds the GIL and waits. If the gate is never opened, the
+socket's time limit ends the kernel, and the device fails with an error that names the gate.
 
-All kernels of all devices wait behind a closed gate, because one engine runs them; the pauses, marks and waits of other
-streams do not.
+All kernels of all devices wait behind a closed gate, because one engine runs them. Delays, event records and waits of
+other streams do not wait.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Any
 
 import pytest
 
-LONGEST = 60  # seconds
-_NAME = b"a gate that nobody opened in time"  # the driver keeps the address, and shows it when the kernel fails
-_HEAD_START = 0.05  # seconds in which a call that forgets to wait would return
+LONGEST = 60  # seconds until a closed gate fails the device
+_NAME = b"a gate that was not opened in time"  # the driver keeps the address and prints the name if the kernel fails
+_HEAD_START = 0.05  # seconds within which a call that fails to wait would return
 
 
 class _Kernel(ctypes.Structure):
-    """orKernel, with a function of the C library."""
+    """The structure orKernel of openreg.h, for a function of the C library."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -40,21 +40,21 @@ class _Kernel(ctypes.Structure):
 
 
 def driver() -> ctypes.CDLL:
-    """The device that torch uses, by its interface in C. Raises RuntimeError where it is not installed."""
+    """Returns the driver that torch uses, by its C interface. Raises RuntimeError if it is not installed."""
     spec = importlib.util.find_spec("openreg_runtime")
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     found = [path for folder in folders for path in Path(folder, "lib").glob("*openreg.*")]
     if not found:
-        raise RuntimeError("a gate holds the work of openreg, and openreg-runtime is not installed")
+        raise RuntimeError("Gate: openreg-runtime is not installed; pip install openreg-testing[device]")
     library = ctypes.CDLL(str(found[0]))
     library.orGetLastErrorMessage.restype = ctypes.c_char_p
     return library
 
 
 class Gate:
-    """Holds streams from ``close()`` to ``open()``; may be closed again.
+    """A gate that stops streams from ``close()`` to ``open()``; it can be closed again.
 
-    For programs without pytest; who makes one calls ``end()``. Methods are called from one thread.
+    Tests use the fixture ``gate``. A program without pytest that creates a gate calls ``end()``. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ class Gate:
         self._opener: threading.Timer | None = None
 
     def close(self, stream: Any = None) -> None:
-        """What is enqueued on the stream, or the current one, from now on runs after ``open()``.
+        """Makes tasks that are enqueued later on ``stream``, by default the current stream, wait for ``open()``.
 
-        A gate that stays closed for a minute fails the device.
+        A gate that stays closed for a minute fails the device. Raises RuntimeError if the device reports an error.
         """
         import torch
 
@@ -77,22 +77,26 @@ class Gate:
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", LONGEST, 0))
         kernel = _Kernel(_NAME, self._read, reader.fileno(), None)
         if self._driver.orLaunchKernel(ctypes.c_void_p(stream.native_handle), ctypes.byref(kernel)):
-            raise RuntimeError(f"the gate cannot be closed: {self._driver.orGetLastErrorMessage().decode()}")
+            error = self._driver.orGetLastErrorMessage().decode()
+            raise RuntimeError(f"Gate.close(): the gate cannot be closed: {error}")
         self.is_open = False
 
     def open(self) -> None:
-        """Lets the work go on."""
+        """Opens the gate, so that the streams continue."""
         self.is_open = True
         for _, writer in self._pairs:
             writer.shutdown(socket.SHUT_WR)
 
     def open_soon(self) -> None:
-        """Opens while the host waits in its next call, which therefore must not return before ``is_open``."""
+        """Opens the gate after 50 ms from another thread, while the host waits in its next call.
+
+        That call must not return before ``is_open`` is true.
+        """
         self._opener = threading.Timer(_HEAD_START, self.open)
         self._opener.start()
 
     def end(self) -> None:
-        """Opens, and gives everything back when nothing uses it any more."""
+        """Opens the gate, synchronizes the devices and closes the sockets."""
         import torch
 
         if self._opener is not None:
@@ -100,7 +104,7 @@ class Gate:
         self.open()
         openreg = torch.get_device_module("openreg")
         for device in range(openreg.device_count() if self._pairs else 0):
-            with contextlib.suppress(torch.AcceleratorError):  # of a failed device, which is the test's own business
+            with contextlib.suppress(torch.AcceleratorError):  # the test that failed the device reports the error
                 openreg.synchronize(device)
         for pair in self._pairs:
             for end in pair:
@@ -110,7 +114,7 @@ class Gate:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Opens what the test left closed, before anybody else waits for the test's work."""
+    """Opens a gate that the test left closed, before other hooks synchronize the device."""
     try:
         return (yield)
     finally:
@@ -121,11 +125,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    """A gate, open at first: holds the work of openreg until the test opens it, or ends."""
+    """Yields an open gate; once closed, it stops tasks of openreg until the test opens it or ends."""
     if importlib.util.find_spec("openreg_runtime") is None:
-        pytest.skip("a gate holds the work of openreg, which is not installed")
+        pytest.skip("a gate stops tasks of openreg, which is not installed")
     if not hasattr(ctypes.pythonapi, "read"):
-        pytest.skip("the C library has no read() that takes a socket, as the kernel of a gate does")
+        pytest.skip("the kernel of a gate needs a C library whose read() accepts a socket")
     held = Gate()
     yield held
     held.end()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The worker's side of ``isolation``: runs tests of a session that another process reports.
+"""The worker's side of ``isolation``: it runs tests of a session that another process reports.
 
-A forked worker has the session as it was after collection; one that was started has collected the same tests itself.
-It has fixtures and a capture of its own. Nothing in it reports: no terminal, no file, no connection of xdist.
+A forked worker has a copy of the session after collection. A started worker has collected the same tests itself. Each
+worker has separate fixtures and a separate capture. It writes no report to a terminal, a file or a connection of xdist.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import pytest
 
 from . import fork_safety, workers
 
-REPORTER = "openreg-isolation"  # the plug-in that asks for workers
+REPORTER = "openreg-isolation"  # the name of the plug-in that requests workers
 _LEAF = (type(None), bool, int, float, str, bytes)
-# The hooks that tell of a test as it runs: in two processes they would tell twice.
-_TELLING = (
+# The hooks that report a running test. The worker removes their implementations, because the client reports the test.
+_REPORTING_HOOKS = (
     "pytest_runtest_logstart",
     "pytest_runtest_logreport",
     "pytest_runtest_logfinish",
     "pytest_warning_recorded",
 )
 
-Key = tuple[str, int]  # names a test in every process: its node id, and which of those with this id
+Key = tuple[str, int]  # identifies a test in every process: its node id, and its number among tests with that id
 
 
 def keys(items: list[pytest.Item]) -> dict[pytest.Item, Key]:
-    """The keys of all tests of a session."""
+    """Returns the keys of all tests of a session."""
     seen: dict[str, int] = {}
     found: dict[pytest.Item, Key] = {}
     for item in items:
@@ -41,40 +41,43 @@ def keys(items: list[pytest.Item]) -> dict[pytest.Item, Key]:
 
 
 class Isolated:
-    """Answers "start" once, then "run" for each test, and "finish", which leaves the fixtures that are still there."""
+    """A server of requests: "start" once, "run" for each test, and "finish", which tears down remaining fixtures."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
-        self._items = {key: item for item, key in keys(session.items).items()}  # before a fork: once for all workers
+        self._items = {key: item for item, key in keys(session.items).items()}  # built before the fork
 
     def serve(self, request: tuple[Any, ...]) -> Any:
-        """Answers one request: its name and its arguments."""
+        """Runs one request, which is its name and its arguments, and returns its result."""
         name, *arguments = request
-        answers: dict[str, Callable[..., Any]] = {"start": self._start, "run": self._run, "finish": self._finish}
-        return answers[name](*arguments)
+        methods: dict[str, Callable[..., Any]] = {"start": self._start, "run": self._run, "finish": self._finish}
+        return methods[name](*arguments)
 
     def _start(self) -> dict[str, Any]:
-        """Silences the session. Tells where the output of a test can be read while it runs."""
+        """Stops the session from reporting. Returns the process id and the descriptors of a running test's output."""
         config = self._session.config
         if config.pluginmanager.has_plugin(REPORTER):
             config.pluginmanager.unregister(name=REPORTER)
-        for name in _TELLING:
+        for name in _REPORTING_HOOKS:
             caller = getattr(config.hook, name)
             for implementation in caller.get_hookimpls():
                 caller._remove_plugin(implementation.plugin)
         captured = _capture_anew(config)
-        config.pluginmanager.register(_Teller(config), "openreg-teller")
+        config.pluginmanager.register(_ReportSender(config), "openreg-report-sender")
         return {"process": os.getpid(), "captured": captured}
 
     def _run(self, key: Key, following: Key | None) -> dict[str, Any]:
-        """Runs a test, and sends its reports as they are made. ``following`` decides which fixtures stay."""
+        """Runs a test and sends its reports as they are created. Fixtures that ``following`` uses stay set up.
+
+        Raises LookupError if this process has not collected the test.
+        """
         item = self._items.get(key)
         if item is None:
-            raise LookupError(f"this process did not collect {key[0]}")
+            raise LookupError(f"--isolate: this worker did not collect {key[0]}")
         nextitem = None if following is None else self._items.get(following)
         answer: dict[str, Any] = {}
         try:
-            self._session._setupstate.teardown_exact(item)  # what stayed for a test that then ran elsewhere
+            self._session._setupstate.teardown_exact(item)  # fixtures kept for a test that then ran in another process
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except pytest.exit.Exception as end:
             answer["exit"] = (end.msg, end.returncode)
@@ -89,8 +92,8 @@ class Isolated:
         self._session._setupstate.teardown_exact(None)
 
 
-class _Teller:
-    """Sends what there is to tell to the process that reports."""
+class _ReportSender:
+    """A plug-in that sends reports and warnings of tests to the process that reports them."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -100,7 +103,7 @@ class _Teller:
         workers.send_part(("report", plain(data)))
 
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str, nodeid: str) -> None:
-        if when == "runtest":  # pytest repeats the others here, for a plug-in that comes late
+        if when == "runtest":  # pytest repeats earlier warnings to a plug-in that is registered late
             category = warning_message.category
             workers.send_part(
                 (
@@ -117,7 +120,7 @@ class _Teller:
 
 
 def plain(value: Any) -> Any:
-    """The same of types that every process knows: a test's own objects become their text."""
+    """Returns a copy of ``value`` that any process can unpickle: objects of other types become their text."""
     if type(value) in _LEAF:
         return value
     if isinstance(value, dict):
@@ -128,15 +131,15 @@ def plain(value: Any) -> Any:
 
 
 def _capture_anew(config: pytest.Config) -> dict[str, int]:
-    """Captures to files of this process: those of the session are shared with the one that it was forked from.
+    """Restarts the capture with files of this process, because a fork shares the session's files.
 
-    Gives the descriptors behind standard output and error while a test is captured.
+    Returns the descriptors behind standard output and error while a test is captured.
     """
     manager = config.pluginmanager.getplugin("capturemanager")
     if manager is None:
         return {}
     ours = [os.dup(1), os.dup(2)]
-    manager.stop_global_capturing()  # which puts back what was there when the session started
+    manager.stop_global_capturing()  # restores the descriptors from before the session
     for number, handle in enumerate(ours, 1):
         os.dup2(handle, number)
         os.close(handle)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests in processes of their own: ``--isolate``, and the marks that ask for one.
+"""Tests in separate processes: ``--isolate``, and the marks that require a separate process.
 
-A device reads its settings once, when it is first used, and what crashes takes its process along. Both ask for a fresh
-process, which is forked: from one that has collected all tests and run none. This process reports what the others run.
+A device reads its settings once, when it is first used, and a crash ends the whole process. Both cases need a fresh
+process. It is forked from a process that has collected all tests and run none. This process reports the results of
+all workers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from . import loss, repeat
 from .fork_safety import can_fork, used_device
 from .forks import Answer, ForkServer, Lost, SpawnServer, attend
 from .isolated import REPORTER, Isolated, Key, keys
-from .isolation_marks import DESCRIPTIONS, POISON, SEED, Asked
+from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
 from .processes import Process, Run, record_warning
 from .workers import ADDRESS
@@ -37,12 +38,12 @@ LARGEST_SEED = 2**64 - 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
+    """Adds the options."""
     group = parser.getgroup("openreg", "tests on a device")
     group.addoption(
         "--isolate",
         action="store_true",
-        help="run every test in a worker process; a crash, a hang or a broken device costs that test alone",
+        help="run every test in a worker process; a crash, a hang or a broken device fails that test alone",
     )
     group.addoption(
         "--isolate-limit",
@@ -67,25 +68,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """What other plug-ins can tell this one."""
+    """Adds the hook by which other plug-ins report a broken device."""
     pluginmanager.add_hookspecs(_Hooks)
 
 
 class _Hooks:
+    """The specifications of this plug-in's hooks."""
+
     @pytest.hookspec(firstresult=True)
     def pytest_openreg_broken_device(self) -> str | None:
-        """Why the device of this process is of no use to a further test; None if it is."""
+        """Returns the reason why no further test can use the device of this process, or None if tests can use it."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_openreg_broken_device() -> str | None:
-    """A device that fails twice to finish its work, when nothing new was given to it."""
+    """Returns the error of a device whose synchronization fails twice with no new tasks, or None without one."""
     name = used_device()
     if not name:
         return None
     device = getattr(sys.modules["torch"], name)
     error = ""
-    for _ in range(2):  # an error that nobody has waited for shows once
+    for _ in range(2):  # the first synchronization reports an asynchronous error that no earlier call has reported
         try:
             for index in range(device.device_count()):
                 device.synchronize(index)
@@ -98,15 +101,15 @@ def pytest_openreg_broken_device() -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Sets the seed before anything can use the device, and poison, which shows what an order of streams does."""
+    """Sets the seed before any code can use the device, and poison, which makes the effect of a race visible."""
     seed = early_config.known_args_namespace.schedule_seed
     if seed is not None:
         for name, value in ((SEED, str(seed)), (POISON, os.environ.get(POISON, "1"))):
-            early_config.add_cleanup(functools.partial(_put_back, name, os.environ.get(name)))
+            early_config.add_cleanup(functools.partial(_restore_variable, name, os.environ.get(name)))
             os.environ[name] = value
 
 
-def _put_back(name: str, before: str | None) -> None:
+def _restore_variable(name: str, before: str | None) -> None:
     if before is None:
         os.environ.pop(name, None)
     else:
@@ -114,59 +117,63 @@ def _put_back(name: str, before: str | None) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Checks the options."""
+    """Registers the marks, checks the options, and registers the plug-in of this process's role."""
     for mark in DESCRIPTIONS:
         config.addinivalue_line("markers", mark)
     option = config.option
     if option.schedules is not None and option.schedule_seed is not None:
         if any(given.partition("=")[0] == "--schedules" for given in map(str, config.invocation_params.args)):
             raise pytest.UsageError("--schedules and --schedule-seed exclude each other: seeds 1 to N, or one")
-        option.schedules = None  # of a configuration file, or the environment: one seed of them is repeated
+        option.schedules = None  # from a configuration file or PYTEST_ADDOPTS: --schedule-seed repeats one of its seeds
     debugger = "--pdb" if option.usepdb else "--trace" if option.trace else ""
     for name, given in (("--isolate", option.isolate), ("--schedules", option.schedules)):
         if debugger and given:
             way_out = "--schedule-seed runs one order of streams in this process" if name == "--schedules" else ""
             raise pytest.UsageError(
-                f"{name} runs tests in other processes, which {debugger} cannot reach: leave out one of them"
+                f"{name} runs tests in other processes, which {debugger} cannot reach: leave out one of the options"
                 + (f"; {way_out}" if way_out else "")
             )
     if ADDRESS in os.environ:
-        config.pluginmanager.register(_Attendant(), "openreg-attendant")
+        config.pluginmanager.register(_SpawnedWorkerLoop(), "openreg-spawned-worker-loop")
     else:
         config.pluginmanager.register(Isolation(config), REPORTER)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Arms the faults of the mark, for the test itself."""
+    """Injects the faults of the mark while the test itself runs, without its fixtures."""
     faults = marked_faults(item)
     openreg = _openreg() if faults else None
     if openreg is None:
         return (yield)
-    openreg.empty_cache()  # "alloc" counts what the allocator asks of the device, not what it kept
+    openreg.empty_cache()  # "alloc" counts allocations of the driver, and blocks that the allocator caches need none
     with openreg.inject_faults(faults):
         return (yield)
 
 
-class _Attendant:
-    """In a worker that was started: collects as the asking process did, and then does what it asks."""
+class _SpawnedWorkerLoop:
+    """The plug-in of a started worker, which collects the same tests and then serves requests instead of running them.
+
+    The requests come from the process that reports.
+    """
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Serves requests, and ends the process when the connection ends."""
         attend(Isolated(session).serve)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a test is run."""
+    """The way in which a test runs."""
 
     settings: dict[str, str]  # environment variables of its process
-    seeds: int  # how many it is repeated under, each in a process of its own; 0: once, as it is
-    alone: bool  # in a process that runs no other test
+    seeds: int  # the number of seeds, each in a separate process; 0: run once, without a seed
+    alone: bool  # True if its process runs no other test
 
 
 class Isolation:
-    """Decides which tests run in workers, has them run there, and reports."""
+    """A plug-in that selects the tests that run in workers, runs them there and reports the results."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -174,9 +181,9 @@ class Isolation:
         self._plans: dict[pytest.Item, _Plan] = {}
         self._keys: dict[pytest.Item, Key] = {}
         self._server: ForkServer | SpawnServer | None = None
-        self._shared: Process | None = None  # runs the tests that need no process of their own
-        self._unforkable: str | None = None
-        self._since = ""  # what was collected when it became so
+        self._shared: Process | None = None  # runs the tests that need no separate process
+        self._unforkable: str | None = None  # why forks are impossible
+        self._since = ""  # the module, or other code, after which forks were found impossible
         self._threads = -1  # not counted yet
         self._in_xdist = hasattr(config, "workerinput")
         config.add_cleanup(self._close)
@@ -185,11 +192,11 @@ class Isolation:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Refuses to choose an order of streams where there are none."""
+        """Raises UsageError if an option selects an order of streams and there is no device openreg."""
         option = self._config.option
         name = "--schedules" if option.schedules is not None else "--schedule-seed"
-        asked = option.schedules is not None or option.schedule_seed is not None
-        if asked and not self._in_xdist and _openreg() is None:
+        given = option.schedules is not None or option.schedule_seed is not None
+        if given and not self._in_xdist and _openreg() is None:
             raise pytest.UsageError(
                 f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process: "
                 "pip install openreg-testing[device]"
@@ -197,14 +204,15 @@ class Isolation:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, Any, Any]:
-        """Modules that compute when they are imported start no OpenMP threads, which a fork would lose.
+        """Keeps imported modules from starting OpenMP threads, which a fork would lose.
 
-        Only where workers are asked for in advance: a device that is used then computes with one thread for good.
+        Applies only to --isolate and --schedules, because a device that is first used during collection keeps
+        computing with one thread.
         """
         option = self._config.option
-        wanted = option.isolate or option.schedules is not None
-        torch = _torch() if wanted else None
-        self._look("a conftest.py or a plug-in")
+        needs_workers = option.isolate or option.schedules is not None
+        torch = _torch() if needs_workers else None
+        self._check_forks("a conftest.py or a plug-in")
         if torch is None:
             return (yield)
         threads = torch.get_num_threads()
@@ -216,10 +224,10 @@ class Isolation:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Notices which module uses the device when it is imported."""
+        """Records the module whose import makes forks impossible, and under xdist checks the marks of its tests."""
         report = yield
-        self._look(str(collector.nodeid))
-        if self._in_xdist and report.passed:  # xdist knows no usage errors of its workers
+        self._check_forks(str(collector.nodeid))
+        if self._in_xdist and report.passed:  # xdist does not report usage errors of its workers
             try:
                 for each in report.result:
                     if isinstance(each, pytest.Item):
@@ -228,7 +236,7 @@ class Isolation:
                 report.outcome, report.result, report.longrepr = "failed", [], str(error)
         return report
 
-    def _look(self, place: str) -> None:
+    def _check_forks(self, place: str) -> None:
         if self._unforkable is not None:
             return
         try:
@@ -242,7 +250,7 @@ class Isolation:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Plans how each test is run; refuses marks with bad arguments."""
+        """Plans how each test runs. Raises UsageError for a mark with invalid arguments."""
         self._keys = keys(session.items)
         for item in session.items:
             plan = self._plan(item)
@@ -250,13 +258,17 @@ class Isolation:
                 self._plans[item] = plan
 
     def _plan(self, item: pytest.Item) -> _Plan | None:
-        """None: in this process, as without this plug-in."""
+        """Returns the plan of a test, or None if it runs in this process as without this plug-in.
+
+        Raises UsageError if its marks have invalid arguments or contradict the options.
+        """
         option = self._config.option
-        asked = Asked.by(item)
-        settings, seeds, faults = asked.settings, asked.seeds, asked.faults
+        required = Requirements.of(item)
+        settings, seeds, faults = required.settings, required.seeds, required.faults
         if (seeds or faults) and _openreg() is None:
             if faults:
-                item.add_marker(pytest.mark.skip(reason="its faults are openreg's, and there is no device openreg"))
+                reason = "its mark faults needs openreg, and there is no device openreg"
+                item.add_marker(pytest.mark.skip(reason=reason))
             seeds, faults = 0, ""
         if option.schedules is not None:
             seeds = option.schedules
@@ -264,10 +276,11 @@ class Isolation:
             seeds = 0
         if SEED in settings and (seeds or option.schedule_seed is not None):
             raise pytest.UsageError(
-                f"{item.nodeid}: its mark device_settings gives {SEED}, and other seeds are asked for"
+                f"{item.nodeid}: its mark device_settings sets {SEED}, and so does its mark schedules, --schedules or "
+                "--schedule-seed; leave out one of them"
             )
         if seeds and POISON not in os.environ:
-            # A race that reads memory before it is written shows in any value, and not in the one that the test knows.
+            # Memory that a race reads too early may contain the expected value; poison makes the race visible.
             settings = {POISON: "1", **settings}
         settings = {name: value for name, value in settings.items() if os.environ.get(name) != value}
         debugger = option.usepdb or option.trace
@@ -275,8 +288,8 @@ class Isolation:
             needed = settings | ({SEED: "1"} if seeds else {})
             variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in needed.items())
             raise pytest.UsageError(
-                f"{item.nodeid}: its marks ask for a process of its own, which a debugger cannot reach; give what they "
-                f"ask for instead: {variables} pytest ..., and --schedule-seed where there are seeds"
+                f"{item.nodeid}: its marks require a separate process, which a debugger cannot reach; set what they "
+                f"set instead: {variables} pytest ..., and use --schedule-seed for a mark with seeds"
             )
         alone = bool(settings or seeds or (faults and not debugger))
         return _Plan(settings, seeds, alone) if alone or option.isolate else None
@@ -285,35 +298,35 @@ class Isolation:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Starts the server, while this process has not run a test yet."""
+        """Starts the server before this process runs its first test."""
         option = self._config.option
         stopped = session.testsfailed and not option.continue_on_collection_errors
         if not self._plans or option.collectonly or stopped:
             return
         factory = getattr(self._config, "_tmp_path_factory", None)
         if factory is not None:
-            factory.getbasetemp()  # one for all processes, else each would make its own
-        self._look("the last module")
+            factory.getbasetemp()  # one folder for all processes, because each worker would otherwise create another
+        self._check_forks("the last module")
         if self._unforkable is None:
             self._server = ForkServer(Isolated(session).serve)
         else:
             self._server = SpawnServer(command=self._command())
-            self._tell_of_spawning()
+            self._warn_of_spawning()
 
     def _command(self) -> list[str]:
-        """Starts a pytest that collects the same tests, and reports nowhere."""
+        """Returns the command of a pytest that collects the same tests and writes no log file."""
         command = [sys.executable, "-m", "pytest", *repeat.arguments(self._config)]
         if self._config.pluginmanager.has_plugin("xdist"):
             command.append("-n0")
         if self._config.getoption("log_file", None) or self._config.getini("log_file"):
-            command.append(f"--log-file={os.devnull}")  # it would be emptied
+            command.append(f"--log-file={os.devnull}")  # the worker would truncate the file
         return command
 
-    def _tell_of_spawning(self) -> None:
+    def _warn_of_spawning(self) -> None:
         text = (
-            f"the processes of isolated tests are started, not forked, and each takes as long as import and collection "
-            f"do: {self._unforkable}. It was noticed after {self._since}. A module that touches the device when it is "
-            "imported should do so in a fixture."
+            "the processes of isolated tests are started, not forked, and each repeats imports and collection: "
+            f"{self._unforkable} (noticed after {self._since}). If a module uses the device when it is imported, use "
+            "the device in a fixture instead."
         )
         place = self._config.rootpath / self._since
         file = str(place if place.is_file() else Path(__file__))
@@ -321,18 +334,18 @@ class Isolation:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Has the test run by a worker."""
+        """Runs a planned test in a worker and reports its results; returns None for any other test."""
         plan = self._plans.get(item)
         if plan is None:
             return None
         cancel = getattr(item.ihook, "pytest_timeout_cancel_timer", None)
         if cancel is not None:
-            cancel(item=item)  # the worker has a timer of its own
+            cancel(item=item)  # the worker starts another timer
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         run = self._run_schedules(item, plan) if plan.seeds else self._run_once(item, plan, nextitem)
-        late = list(self._leave(item, nextitem))
-        kept = [report for report in run.reports if not (late and report.when == "teardown" and report.passed)]
-        for report in kept + late:
+        failures = list(self._tear_down(item, nextitem))
+        kept = [report for report in run.reports if not (failures and report.when == "teardown" and report.passed)]
+        for report in kept + failures:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if "exit" in run.answer:
@@ -347,31 +360,31 @@ class Isolation:
         if plan.alone:
             process = self._process(plan.settings)
             try:
-                return self._ask(process, item, None)
+                return self._run_in(process, item, None)
             finally:
                 process.close()
         if self._shared is None:
             self._shared = self._process({})
-        run = self._ask(self._shared, item, nextitem)
+        run = self._run_in(self._shared, item, nextitem)
         if self._shared.lost or run.answer["broken"]:
             process, self._shared = self._shared, None
-            process.ask("finish")  # as far as it can
+            process.ask("finish")  # tears down what a broken device permits; no effect on a lost worker
             process.close()
         return run
 
     def _run_schedules(self, item: pytest.Item, plan: _Plan) -> Run:
-        """Under one seed after the other, up to the first that fails."""
+        """Runs a test under each seed in turn, up to the first seed that fails."""
         seconds = {"setup": 0.0, "call": 0.0, "teardown": 0.0}
         for seed in range(1, plan.seeds + 1):
             process = self._process({**plan.settings, SEED: str(seed)})
             try:
-                run = self._ask(process, item, None)
+                run = self._run_in(process, item, None)
             finally:
                 process.close()
             for report in run.reports:
                 seconds[report.when] += report.duration
             if run.failed:
-                self._tell_of_seed(run, seed, plan.seeds)
+                self._explain_seed(run, seed, plan.seeds)
             if run.failed or run.is_the_same_under_all_seeds:
                 break
         for report in run.reports:
@@ -379,7 +392,7 @@ class Isolation:
             report.user_properties.append(("openreg.schedules", seed))
         return run
 
-    def _tell_of_seed(self, run: Run, seed: int, seeds: int) -> None:
+    def _explain_seed(self, run: Run, seed: int, seeds: int) -> None:
         again = repeat.command(self._config, run.item.nodeid, f"--schedule-seed={seed}")
         text = f"Failed with schedule seed {seed}, the first failing seed of 1 to {seeds}. To repeat:"
         for report in run.reports:
@@ -390,9 +403,9 @@ class Isolation:
         assert self._server is not None
         return Process(self._server, settings, self._limit)
 
-    def _ask(self, process: Process, item: pytest.Item, nextitem: pytest.Item | None) -> Run:
+    def _run_in(self, process: Process, item: pytest.Item, nextitem: pytest.Item | None) -> Run:
         run = Run(self._config, item)
-        begun = time.time()
+        started = time.time()
         following = None if nextitem is None else self._keys[nextitem]
         answer = process.ask("run", self._keys[item], following, on_part=run.take)
         if isinstance(answer, Answer):
@@ -402,17 +415,20 @@ class Isolation:
                     report.user_properties.append(("openreg.broken_device", run.answer["broken"]))
             self._echo(process.written())
         else:
-            run.reports += loss.reports(item, run.reports, answer, process.captured(), begun)
+            run.reports += loss.reports(item, run.reports, answer, process.captured(), started)
         return run
 
     def _echo(self, text: str) -> None:
-        """Shows what a test wrote past its capture: with -s, by capsys.disabled(), as a live log."""
+        """Writes the uncaptured output of a test, as with -s, ``capsys.disabled()`` or live logs."""
         if text and not self._in_xdist:
             sys.stdout.write(text)
             sys.stdout.flush()
 
     def _leave(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-        """Leaves fixtures that no further test uses: those in this process, and at last those of the shared worker."""
+        """Tears down the fixtures that no further test uses, and yields the report of each teardown that failed.
+
+        These are fixtures of this process and, after the last test, those of the shared worker.
+        """
         call = pytest.CallInfo.from_call(
             lambda: item.session._setupstate.teardown_exact(nextitem),
             "teardown",
@@ -420,11 +436,13 @@ class Isolation:
         )
         if call.excinfo is not None:
             yield pytest.TestReport.from_item_and_call(item, call)
-        lost = self._finish() if nextitem is None else None
+        lost = self._finish_shared() if nextitem is None else None
         if lost is not None:
-            yield loss.report(item, "teardown", f"leaving the fixtures of earlier tests {lost.reason}\n\n{lost.output}")
+            text = f"the teardown of earlier tests' fixtures {lost.reason}\n\n{lost.output}"
+            yield loss.report(item, "teardown", text)
 
-    def _finish(self) -> Lost | None:
+    def _finish_shared(self) -> Lost | None:
+        """Ends the shared worker, if there is one; returns how its last teardown failed, or None if it succeeded."""
         process, self._shared = self._shared, None
         if process is None:
             return None
@@ -438,11 +456,11 @@ class Isolation:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Ends all workers, also where the session was stopped."""
-        lost = self._finish()
+        """Ends all workers, also if the session was stopped."""
+        lost = self._finish_shared()
         terminal = self._config.pluginmanager.getplugin("terminalreporter")
         if lost is not None and terminal is not None:
-            terminal.write_line(f"isolation: leaving the fixtures {lost.reason}\n{lost.output}", red=True)
+            terminal.write_line(f"isolation: the teardown of fixtures {lost.reason}\n{lost.output}", red=True)
         self._close()
 
     def _close(self) -> None:
@@ -452,7 +470,7 @@ class Isolation:
 
 
 def _openreg() -> Any:
-    """The module torch.openreg; None if there is none."""
+    """Returns the module ``torch.openreg``, or None if there is none."""
     return getattr(_torch(), "openreg", None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What libraries read to choose their device: a table, and the environment variables that it makes of a device."""
+"""The table of the environment variables from which libraries choose their device, and the code that sets them."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ else:
 
 FOLDER = Path(__file__).parent
 SPECIFICATION = FOLDER / "device_spec.py"
-# Inherited by processes that tests start: those that run pytest then take the same device, under the same name.
+# Processes that tests start inherit these variables, so that a pytest in one of them uses the device of this run.
 DEVICE_VARIABLE = "OPENREG_TEST_DEVICE"
 CUDA_VARIABLE = "OPENREG_TEST_CUDA_AS"
 FIELDS = ("device", "type", "module")
-# Devices that torch brings itself. Libraries know them by name, and need no specification.
+# Device types that are part of torch. Libraries know them by name and need no specification.
 OF_TORCH = ("cpu", "cuda", "hpu", "meta", "mps", "mtia", "xla", "xpu")
 
 
 @dataclass(frozen=True)
 class Library:
-    """What one library reads."""
+    """The variables that one library reads."""
 
     name: str
     env: Mapping[str, str]
-    spec: str = ""  # the variable that takes the path of a device specification
+    spec: str = ""  # the variable for the path of a device specification; empty without one
 
 
 def read(project: Path | None) -> list[Library]:
-    """The table of this package with that of a project's pyproject.toml; raises UsageError for what is not accepted."""
+    """Returns the table of this package, extended by that of a project's pyproject.toml.
+
+    Raises UsageError for an invalid file or table.
+    """
     own = tomllib.loads((FOLDER / "libraries.toml").read_text("utf-8"))
     entries: dict[str, tuple[Any, str]] = {name: (entry, "libraries.toml") for name, entry in own.items()}
     if project is not None and project.is_file():
@@ -96,10 +99,13 @@ def _check_fields(variable: str, value: str, place: str) -> None:
 
 
 def module_of(device_type: str) -> str:
-    """The module whose import brings a device up; ``torch`` for what nobody announces. Nothing is imported."""
+    """Returns the module whose import loads a device's backend, ``torch`` if no package declares one.
+
+    It does not import the module.
+    """
     if device_type in OF_TORCH:
         return f"torch.{device_type}" if device_type in ("cpu", "cuda", "mps", "mtia", "xpu") else "torch"
-    if importlib.util.find_spec(f"torch_{device_type}") is not None:  # as torch_npu, torch_musa, torch_openreg
+    if importlib.util.find_spec(f"torch_{device_type}") is not None:  # for example torch_npu, torch_musa, torch_openreg
         return f"torch_{device_type}"
     declared, _ = backend.declared()
     for item in declared:
@@ -113,35 +119,35 @@ def module_of(device_type: str) -> str:
 
 @dataclass
 class Environment:
-    """The variables of a test run, until ``restore``; what the user set stays."""
+    """The environment variables of a test run until ``restore()``; variables that the user has set stay unchanged."""
 
     device: str
     set_here: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)  # library -> the user's variables that keep it as it is
+    kept: dict[str, str] = field(default_factory=dict)  # library -> the user's variables, which are kept
     _before: dict[str, str | None] = field(default_factory=dict)
     _module: str = ""
 
     def apply(self, libraries: list[Library]) -> None:
-        """Sets what each library reads. One whose variables the user has set otherwise is left as a whole."""
+        """Sets the variables of each library, except of libraries of which the user has set one to another value."""
         device_type = self.device.partition(":")[0]
         fields = {"device": self.device, "type": device_type, "module": module_of(device_type)}
         custom = device_type not in OF_TORCH
         for library in libraries:
-            wanted = {name: value.format(**fields) for name, value in library.env.items()}
+            variables = {name: value.format(**fields) for name, value in library.env.items()}
             if library.spec and custom:
-                wanted[library.spec] = str(SPECIFICATION)
-            others = [name for name, value in wanted.items() if self._foreign(name, value)]
+                variables[library.spec] = str(SPECIFICATION)
+            others = [name for name, value in variables.items() if self._is_set_by_user(name, value)]
             if others:
                 self.kept[library.name] = ", ".join(f"{name}={os.environ[name]}" for name in others)
                 continue
-            for name, value in wanted.items():
+            for name, value in variables.items():
                 self._set(name, value)
         self._set(DEVICE_VARIABLE, self.device)
         if custom:
             self._make_importable()
 
     def restore(self) -> None:
-        """Leaves the environment as it was."""
+        """Restores the environment variables from before ``apply()``."""
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -149,7 +155,8 @@ class Environment:
                 os.environ[name] = value
         sys.modules.pop(self._module, None)
 
-    def _foreign(self, name: str, value: str) -> bool:
+    def _is_set_by_user(self, name: str, value: str) -> bool:
+        """Returns True if the environment had another value of the variable before ``apply()``."""
         return os.environ.get(name, value) != value and name not in self._before
 
     def _set(self, name: str, value: str) -> None:
@@ -158,15 +165,15 @@ class Environment:
         self.set_here[name] = value
 
     def _make_importable(self) -> None:
-        # Both libraries import the path up to its first ".py", which is no module's name unless the file lies in the
-        # working directory; Python finds what is loaded under any name.
+        # transformers and diffusers import the path up to its first ".py" as a module name. Python would find
+        # that module only in the working directory, so it is put into sys.modules under that name.
         path = str(SPECIFICATION)
         self._module = path[: path.index(".py")]
         sys.modules[self._module] = _Specification(self._module)
 
 
 class _Specification(ModuleType):
-    """The device specification, executed when somebody reads it: it imports torch."""
+    """The module of the device specification, which runs at the first access to an attribute, as it imports torch."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "DEVICE_NAME" in vars(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports of tests whose process ended before it could report."""
+"""Reports of tests whose process ended before it could report them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CALLERS = re.compile(r"in (pytest_pyfunc_call|call_fixture_func|runtest|teardow
 def reports(
     item: pytest.Item, before: list[pytest.TestReport], lost: Lost, captured: dict[str, str], begun: float
 ) -> list[pytest.TestReport]:
-    """The failure of the phase in which the worker was lost, and the end of the test, which every reporter awaits."""
+    """Returns the failure of the phase in which the worker ended, and the teardown report that every reporter needs.
+
+    ``before`` are the reports of earlier phases, and ``begun`` is the time at which the test began.
+    """
     done = {each.when for each in before}
     when = "teardown" if "call" in done else "call" if "setup" in done else "setup"
     text = f"its process {lost.reason} in the {when} of the test"
@@ -32,7 +35,7 @@ def reports(
 
 
 def report(item: pytest.Item, when: Any, text: str) -> pytest.TestReport:
-    """The report of a phase: that it failed, with this text, or that it passed."""
+    """Returns a report of a phase, which failed with ``text``, or passed if ``text`` is empty."""
     return pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
@@ -44,7 +47,7 @@ def report(item: pytest.Item, when: Any, text: str) -> pytest.TestReport:
 
 
 def explain(failure: pytest.TestReport, title: str, text: str) -> None:
-    """Adds to a failed report: the title to its one line, the text to its end."""
+    """Adds ``title`` to the one-line message of a failed report, and ``text`` to its end."""
     longrepr: Any = failure.longrepr
     crash = getattr(longrepr, "reprcrash", None)
     if crash is not None:
@@ -56,7 +59,7 @@ def explain(failure: pytest.TestReport, title: str, text: str) -> None:
 
 
 def _is_expected(item: pytest.Item) -> bool:
-    """Whether the test may fail in any way, by its mark xfail."""
+    """Returns True if the mark xfail permits the test to fail in any way."""
     from _pytest.skipping import evaluate_xfail_marks
 
     expected = None if item.config.option.runxfail else evaluate_xfail_marks(item)
@@ -64,7 +67,7 @@ def _is_expected(item: pytest.Item) -> bool:
 
 
 def _own_part(output: str) -> str:
-    """A stack without the calls that lead to the test: those of pytest and of this package."""
+    """Returns a stack without the calls of pytest and of this package that lead to the test."""
     lines = []
     skipping = False
     for line in output.splitlines():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a test must keep on the device, by a mark or for the whole run: the test that does not fails.
+"""Checks of what a test does on the device, selected by a mark or for the whole run.
 
-Each check has a mark and an option: ``no_fallback``, ``no_sync``, ``memory_limit`` and ``check_leaks``. A mark's
-argument counts more than the option's. ``launch_budget`` is a mark alone (``budgets.py``).
+Each check has a mark and an option: ``no_fallback``, ``no_sync``, ``memory_limit`` and ``check_leaks``. The argument of
+a mark takes precedence over that of the option. ``launch_budget`` is only a mark (``budgets.py``).
 """
 
 from __future__ import annotations
@@ -18,41 +18,42 @@ import pytest
 from openreg_testing.budgets import budget
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
-from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device, shown
+from openreg_testing.usage import CURRENT, RECORD, Record, fail_if_device_lost, shown
 
 if TYPE_CHECKING:
     import torch
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 _MARKS = {
-    "no_fallback": "no_fallback: an operator that falls back to the CPU ends the test, on the line that called it",
-    "no_sync": "no_sync(strict=False): a wait of the host for the device, made by a library's code, ends the test "
-    "there; strict=True: also one that the test's own file makes",
-    "memory_limit": 'memory_limit(size): the test fails if tensors needed more on the device ("512MiB")',
-    "sound_device": "sound_device: the test is waited for, so that an error of its kernels is its own, and the next "
-    "test gets a device without one; with --device each test is",
+    "no_fallback": "no_fallback: the test fails if an operator falls back to the CPU, on the line that called it",
+    "no_sync": "no_sync(strict=False): the test fails if a library's code makes the host wait for the device, on that "
+    "line; strict=True: also if the test's own file does",
+    "memory_limit": 'memory_limit(size): the test fails if its tensors need more on the device ("512MiB")',
+    "sound_device": "sound_device: the device is synchronized after the test, so that an error of its kernels fails "
+    "this test and the next test gets a working device; --device implies it",
     "check_leaks": 'check_leaks(allowed="0"): the test fails if more than this many bytes stay on the device after it',
 }
 _MOST_NAMED = 5
 
-# Bytes that fixtures of wider scope hold, by fixture: they outlive the test that asked for them first.
-_OF_FIXTURES = pytest.StashKey[dict[Any, int]]()
-_SETTLED = pytest.StashKey[int]()  # bytes on the device when it was looked at last
+# Bytes that fixtures of wider scope hold, by fixture. They outlive the test that first requested them.
+_BYTES_OF_FIXTURES = pytest.StashKey[dict[Any, int]]()
+_BYTES_HELD = pytest.StashKey[int]()  # bytes on the device at the last measurement
+# Before the test: bytes on the device, bytes of fixtures of wider scope, and the addresses of tensors.
 _HELD_BEFORE = pytest.StashKey[tuple[int, int, set[int]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Names the marks, for --markers and --strict-markers."""
+    """Registers the marks, for --markers and --strict-markers."""
     for line in _MARKS.values():
         config.addinivalue_line("markers", line)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuses marks that say nothing a test can be held to."""
+    """Raises UsageError for a mark with invalid arguments."""
     if hasattr(config, "workerinput"):
-        return  # xdist takes no refusal from its workers: pytest_runtest_setup fails the test there
+        return  # xdist does not report usage errors of its workers, so pytest_runtest_setup fails the test
     for item in items:
         problem = _problem(item)
         if problem:
@@ -60,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _problem(item: pytest.Item) -> str:
-    """What is wrong with the marks of a test; empty if nothing is."""
+    """Returns the error in the marks of a test; empty if they are valid."""
     try:
         _flag(item, "no_fallback")
         _strict(item)
@@ -81,7 +82,7 @@ def _flag(item: pytest.Item, name: str) -> bool:
 
 
 def _strict(item: pytest.Item) -> bool | None:
-    """Whether waits of the test's own file count; None where none does."""
+    """Returns True if waits of the test's own file count, False if only others do, and None if no wait does."""
     mark = item.get_closest_marker("no_sync")
     if mark is None:
         return False if settings(item.config).no_sync else None
@@ -100,7 +101,7 @@ def _limit(item: pytest.Item) -> int | None:
 
 
 def _allowed(item: pytest.Item) -> int | None:
-    """Bytes that may stay on the device after the test; None where nobody looks."""
+    """Returns the bytes that may stay on the device after the test, or None if leaks are not checked."""
     mark = item.get_closest_marker("check_leaks")
     if mark is None:
         return 0 if settings(item.config).check_leaks else None
@@ -118,39 +119,39 @@ def _size(mark: pytest.Mark, value: object) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuses what cannot be checked, and notes what is on the device before the test and its fixtures."""
+    """Fails a test whose checks are impossible, and records the tensors on the device before its fixtures."""
     problem = _problem(item)
     if problem:
         pytest.fail(problem, pytrace=False)
     record = item.stash.get(RECORD, None)
     if record is None:
         return
-    refuse_lost_device(item)
-    _refuse_blind_checks(item, record)
+    fail_if_device_lost(item)
+    _fail_if_unmeasurable(item, record)
     if _allowed(item) is not None:
-        # What an earlier test left, a failed one for instance, must not hide what this one leaves.
-        held = record.backend.settle(item.config.stash.get(_SETTLED, 0)) or 0
-        item.config.stash[_SETTLED] = held
+        # Tensors that an earlier test left, for example a failed one, must not hide a leak of this test.
+        held = record.backend.settle(item.config.stash.get(_BYTES_HELD, 0)) or 0
+        item.config.stash[_BYTES_HELD] = held
         addresses = {_address(tensor) for tensor in record.backend.tensors()} if held else set()
-        item.stash[_HELD_BEFORE] = (held, _of_fixtures(item), addresses)
+        item.stash[_HELD_BEFORE] = (held, _bytes_of_fixtures(item), addresses)
 
 
-def _refuse_blind_checks(item: pytest.Item, record: Record) -> None:
-    """A check that cannot see anything would pass whatever the test does."""
-    wanted = {
+def _fail_if_unmeasurable(item: pytest.Item, record: Record) -> None:
+    """Fails the test if the backend cannot measure what a check needs, because that check would always pass."""
+    checks = {
         "fallbacks": ("no_fallback", _flag(item, "no_fallback") or settings(item.config).no_fallback),
         "host waits": ("no_sync", _strict(item) is not None),
         "memory": ("memory_limit and check_leaks", _limit(item) is not None or _allowed(item) is not None),
     }
-    for what, (name, asked) in wanted.items():
+    for what, (name, is_active) in checks.items():
         why = record.backend.unknown.get(what)
-        if asked and why:
+        if is_active and why:
             pytest.fail(f"{name} cannot be checked on {record.backend.type}: {why}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Puts the checks around the test."""
+    """Runs the test within its checks."""
     record = item.stash.get(RECORD, None)
     if record is None:
         return (yield)
@@ -169,9 +170,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             if context is not None:
                 stack.enter_context(context)
         if strict is not None and record.waits is not None:
-            stack.enter_context(record.waits.telling(refuse))
+            stack.enter_context(record.waits.reporting_to(refuse))
         outcome = yield
-    if refused:  # and the library went on with whatever it does after an error
+    if refused:  # the library caught the failure that refuse() raised
         pytest.fail(f"the host waited for the device at {', '.join(refused)} (no_sync, --no-sync)", pytrace=False)
     _check_peak(item, record)
     return outcome
@@ -192,33 +193,33 @@ def _check_peak(item: pytest.Item, record: Record) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, object, object]:
-    """Notes what fixtures of wider scope put on the device: what outlives a test on purpose is no leak."""
+    """Records the bytes that a fixture of wider scope allocates, because tensors of such fixtures are no leaks."""
     item = request.config.stash.get(CURRENT, None)
     if item is None or fixturedef.scope == "function" or _HELD_BEFORE not in item.stash:
         return (yield)
     record = item.stash[RECORD]
     before = record.backend.allocated() or 0
     outcome = yield
-    held = item.config.stash.setdefault(_OF_FIXTURES, {})
+    held = item.config.stash.setdefault(_BYTES_OF_FIXTURES, {})
     held[fixturedef] = (record.backend.allocated() or 0) - before
     return outcome
 
 
 def pytest_fixture_post_finalizer(fixturedef: Any, request: Any) -> None:
-    """Forgets them when they are torn down."""
-    request.config.stash.get(_OF_FIXTURES, {}).pop(fixturedef, None)
+    """Removes the record of a fixture that was torn down."""
+    request.config.stash.get(_BYTES_OF_FIXTURES, {}).pop(fixturedef, None)
 
 
-def _of_fixtures(item: pytest.Item) -> int:
-    return sum(item.config.stash.get(_OF_FIXTURES, {}).values())
+def _bytes_of_fixtures(item: pytest.Item) -> int:
+    return sum(item.config.stash.get(_BYTES_OF_FIXTURES, {}).values())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Looks for what stays on the device when all fixtures of the test are gone."""
+    """Checks for leaks after the teardown of the test's fixtures."""
     outcome = yield
     record = item.stash.get(RECORD, None)
-    # A failure's traceback holds the test's variables.
+    # The traceback of a failure keeps the test's variables alive.
     if record is not None and not record.failed and _HELD_BEFORE in item.stash:
         _check_leaks(item, record)
     return outcome
@@ -227,16 +228,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 def _check_leaks(item: pytest.Item, record: Record) -> None:
     held, of_fixtures, addresses = item.stash[_HELD_BEFORE]
     allowed = _allowed(item) or 0
-    _let_go(item)
-    expected = max(held + _of_fixtures(item) - of_fixtures, 0)
+    _release_objects(item)
+    expected = max(held + _bytes_of_fixtures(item) - of_fixtures, 0)
     stays = record.backend.settle(expected + allowed) or 0
-    item.config.stash[_SETTLED] = stays
+    item.config.stash[_BYTES_HELD] = stays
     left = stays - expected
     if left <= 0:
         return
     record.facts["leaked_bytes"] = left
     if left > allowed:
-        names = _described(tensor for tensor in record.backend.tensors() if _address(tensor) not in addresses)
+        names = _descriptions(tensor for tensor in record.backend.tensors() if _address(tensor) not in addresses)
         record.facts["leaks"] = names
         pytest.fail(
             f"{show_exactly(left)} stay on {record.backend.type} after the test and its fixtures "
@@ -245,8 +246,8 @@ def _check_leaks(item: pytest.Item, record: Record) -> None:
         )
 
 
-def _let_go(item: pytest.Item) -> None:
-    """Drops what pytest keeps of a test that is done: the values of its fixtures, and the instance of its class."""
+def _release_objects(item: pytest.Item) -> None:
+    """Drops the objects of a finished test that pytest keeps: the values of its fixtures, the instance of its class."""
     getattr(item, "funcargs", {}).clear()
     for name in ("_instance", "_obj"):
         vars(item).pop(name, None)
@@ -262,7 +263,7 @@ def _address(tensor: torch.Tensor) -> int:
             return id(tensor)
 
 
-def _described(tensors: Iterable[torch.Tensor]) -> list[str]:
+def _descriptions(tensors: Iterable[torch.Tensor]) -> list[str]:
     import torch
 
     with torch._C.DisableTorchFunction():
@@ -277,9 +278,9 @@ def _described(tensors: Iterable[torch.Tensor]) -> list[str]:
 
 
 def _holder(tensor: torch.Tensor) -> str:
-    """The variable of a module, or the attribute of a class, that keeps a tensor, directly or in a container."""
+    """Returns the module variable or class attribute that holds a tensor, directly or in a container, as text."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of modules that object to being read
+        warnings.simplefilter("ignore")  # some modules warn when their attributes are read
         return _variable_of(tensor)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of the plug-in, and what has to happen before conftest.py files and torch are imported."""
+"""The options of the plug-in, and the steps that must precede the import of conftest.py files and torch."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from openreg_testing import devices, libraries
 from openreg_testing.sizes import size_in_bytes
 
 if TYPE_CHECKING:
-    from openreg_testing.cuda_asked import CudaAsked
+    from openreg_testing.cuda_asked import CudaUses
 
 SETTINGS = pytest.StashKey["Settings"]()
-CUDA_ASKED: pytest.StashKey[CudaAsked] = pytest.StashKey()  # of a run on a device that is not cuda, nor called so
+CUDA_USES: pytest.StashKey[CudaUses] = pytest.StashKey()  # in runs on a device that is neither cuda nor named cuda
 ENVIRONMENT = pytest.StashKey[libraries.Environment]()
 
-# Each is --openreg-NAME, and --NAME where nobody else has that.
+# Each option is --openreg-NAME, and also --NAME unless another plug-in or a conftest.py has that option.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "device": {
         "metavar": "NAME",
-        "help": "run on this device (openreg, openreg:1, npu, cpu): sets what libraries read to choose theirs; "
+        "help": "run on this device (openreg, openreg:1, npu, cpu): sets the variables from which libraries choose it; "
         f"default: ${libraries.DEVICE_VARIABLE}",
     },
     "cuda-as": {
         "metavar": "NAME",
-        "help": "code that says cuda runs on this accelerator (openreg), for suites that name cuda; "
+        "help": "run code that names cuda on this accelerator (openreg), for suites that name cuda; "
         f"default: ${libraries.CUDA_VARIABLE}",
     },
     "default-device": {
@@ -41,19 +41,19 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "no-fallback": {
         "action": "store_true",
-        "help": "an operator that falls back to the CPU ends its test",
+        "help": "a test fails if an operator falls back to the CPU",
     },
     "no-sync": {
         "action": "store_true",
-        "help": "a wait of the host for the device in a library's code ends its test",
+        "help": "a test fails if a library's code makes the host wait for the device",
     },
     "memory-limit": {
         "metavar": "SIZE",
-        "help": "a test whose tensors need more on the device fails (512MiB)",
+        "help": "a test fails if its tensors need more on the device (512MiB)",
     },
     "check-leaks": {
         "action": "store_true",
-        "help": "a test that leaves tensors on the device fails, with their names",
+        "help": "a test fails if it leaves tensors on the device; the report names them",
     },
     "report": {
         "metavar": "FILE",
@@ -64,10 +64,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line asks for."""
+    """The settings from the command line and the environment."""
 
-    device: str  # as given; empty if none was
-    option: str  # what gave it: --device, or the environment variable
+    device: str  # as given; empty without one
+    option: str  # the source of the device: --device, or the environment variable
     cuda_as: str
     cuda_option: str  # --cuda-as, or the environment variable
     default_device: bool
@@ -79,12 +79,12 @@ class Settings:
 
     @property
     def target(self) -> str:
-        """The device that the tests run on, as PyTorch's C++ code calls it; empty if none was asked for."""
+        """The name in PyTorch's C++ code of the device that runs the tests; empty without one."""
         return self.device or self.cuda_as
 
     @property
     def name(self) -> str:
-        """The name that Python code sees of it."""
+        """The name that Python code sees for the device that runs the tests."""
         if not self.cuda_as:
             return self.device
         _, separator, index = self.target.partition(":")
@@ -92,12 +92,12 @@ class Settings:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the tests run on the CPU, which nobody watches."""
+        """True if the tests run on the CPU, which is not watched."""
         return self.target.partition(":")[0] == "cpu"
 
     @property
-    def wanted(self) -> list[str]:
-        """The options given that need a device to look at."""
+    def needing_device(self) -> list[str]:
+        """The options of the command line that need a device."""
         given = {
             "--no-fallback": self.no_fallback,
             "--no-sync": self.no_sync,
@@ -109,8 +109,8 @@ class Settings:
         return [name for name, present in given.items() if present]
 
 
-# What a backend has to tell for an option to mean anything.
-_LOOKS_AT = {
+# What a backend must measure for an option to have an effect; see Backend.unknown.
+_MEASUREMENT_OF = {
     "--no-fallback": "fallbacks",
     "--no-sync": "host waits",
     "--memory-limit": "memory",
@@ -119,14 +119,14 @@ _LOOKS_AT = {
 
 
 def settings(config: pytest.Config) -> Settings:
-    """The settings of this run."""
+    """Returns the settings of this run."""
     return config.stash[SETTINGS]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options under their long names; the short ones come when it is known who else has them."""
+    """Adds the options under their long names; ``_ShortNames`` later adds the short names that are free."""
     group = parser.getgroup(
-        "openreg", "devices (openreg-testing); --openreg-NAME where a suite has a --NAME of its own"
+        "openreg", "devices (openreg-testing); --openreg-NAME if the suite has another option --NAME"
     )
     for name, attributes in _OPTIONS.items():
         group.addoption(f"--openreg-{name}", dest=_destination(name), **attributes)
@@ -137,9 +137,9 @@ def _destination(name: str) -> str:
 
 
 class _ShortNames:
-    """``--device`` for ``--openreg-device``, and so on, where no other plug-in and no conftest.py has that option.
+    """The short names, such as ``--device`` for ``--openreg-device``, that no other plug-in and no conftest.py has.
 
-    pytest ends where two have one; a suite with a ``--device`` of its own must run where this package is installed.
+    pytest raises an error for two options of one name, and this package must not break a suite that has ``--device``.
     """
 
     def __init__(self, parser: pytest.Parser) -> None:
@@ -147,13 +147,13 @@ class _ShortNames:
         self._ours = {f"--{name}": self._known[f"--openreg-{name}"] for name in _OPTIONS if name != "report"}
 
     def claim(self) -> None:
-        """Takes the names that are free."""
+        """Adds the short names that are free."""
         for name, action in self._ours.items():
             if self._known.setdefault(name, action) is action and name not in action.option_strings:
                 action.option_strings.append(name)
 
     def release(self) -> None:
-        """Frees them, for a conftest.py that wants one."""
+        """Removes the short names, so that a conftest.py can add an option of that name."""
         for name, action in self._ours.items():
             if self._known.get(name) is action:
                 del self._known[name]
@@ -161,7 +161,7 @@ class _ShortNames:
 
 
 class _ShortNamesOfPytest8:
-    """The same for pytest 8, which makes argparse's parser anew of its groups of options for each parse."""
+    """Same as ``_ShortNames``, for pytest 8, which builds a new parser from its option groups for each parse."""
 
     def __init__(self, parser: pytest.Parser) -> None:
         self._parser: Any = parser
@@ -183,7 +183,7 @@ class _ShortNamesOfPytest8:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """Sets what is read at import, lets conftest.py files be imported, and checks that the device is there."""
+    """Sets the environment, lets pytest import the conftest.py files, and checks that the device exists."""
     names = _ShortNames(parser) if hasattr(parser, "optparser") else _ShortNamesOfPytest8(parser)
     undo: list[Any] = []
     early_config.add_cleanup(lambda: _undo(undo))
@@ -197,7 +197,7 @@ def pytest_load_initial_conftests(
         except pytest.UsageError as refusal:
             if conftests_known or getattr(options, _destination("device")) is None:
                 raise
-            setattr(options, _destination("device"), None)  # it may be the option of a conftest.py
+            setattr(options, _destination("device"), None)  # --device may be an option of a conftest.py
             try:
                 return _read(options, inherited)
             except pytest.UsageError:
@@ -209,9 +209,9 @@ def pytest_load_initial_conftests(
     try:
         outcome = yield
     except Exception:
-        _require(given)  # the reason why a conftest.py fails, if the device is not there
+        _require(given)  # a missing device is the likely reason why a conftest.py fails, so report it instead
         raise
-    if (again := parsed(conftests_known=True)) != given:  # what looked like ours is an option of theirs
+    if (again := parsed(conftests_known=True)) != given:  # an option of a conftest.py was taken for one of this plug-in
         _undo(undo)
         _apply(again, early_config, undo)
     _require(again)
@@ -228,8 +228,8 @@ def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
         if not given.cuda_as and given.device.partition(":")[0] not in ("cpu", "cuda"):
             from openreg_testing import cuda_asked
 
-            config.stash[CUDA_ASKED] = cuda_asked.begun(config)
-            undo.append(config.stash[CUDA_ASKED].end)
+            config.stash[CUDA_USES] = cuda_asked.begin_recording(config)
+            undo.append(config.stash[CUDA_USES].end)
     if given.cuda_as:
         from openreg_testing import cuda_names
 
@@ -239,7 +239,7 @@ def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
 
 
 def _inherit(name: str, value: str) -> Callable[[], None]:
-    """Sets an environment variable; the function that is returned restores it."""
+    """Sets an environment variable and returns a function that restores it."""
     before = os.environ.get(name)
     os.environ[name] = value
 
@@ -255,12 +255,12 @@ def _inherit(name: str, value: str) -> Callable[[], None]:
 def _require(given: Settings) -> None:
     if given.device:
         devices.require(given.target, given.option)
-    if given.wanted:
+    if given.needing_device:
         unknown = devices.Backend(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
-        for name in given.wanted:
-            why = unknown.get(_LOOKS_AT.get(name, ""))
+        for name in given.needing_device:
+            why = unknown.get(_MEASUREMENT_OF.get(name, ""))
             if why:
-                raise pytest.UsageError(f"{name} has nothing to look at on {given.target}: {why}")
+                raise pytest.UsageError(f"{name} cannot be checked on {given.target}: {why}; leave it out")
 
 
 def _undo(steps: list[Any]) -> None:
@@ -306,22 +306,24 @@ def _check(given: Settings) -> None:
     kind, other = given.device.partition(":")[0], given.cuda_as.partition(":")[0]
     cuda_as = f"{given.cuda_option} {given.cuda_as}"
     if other in ("cpu", "cuda"):
-        raise pytest.UsageError(f"{cuda_as}: expected an accelerator other than cuda, as openreg")
+        raise pytest.UsageError(f"{cuda_as}: expected an accelerator other than cuda, such as openreg")
     if ":" in given.cuda_as:
-        raise pytest.UsageError(f"{cuda_as}: expected a type without an index, as --cuda-as {other}")
+        raise pytest.UsageError(f"{cuda_as}: expected a type without an index, such as --cuda-as {other}")
     if kind and other and kind != other:
         raise pytest.UsageError(
-            f"{given.option} {given.device} and {cuda_as} exclude each other: code has one device, so "
-            "name the same in both, or leave one out"
+            f"{given.option} {given.device} and {cuda_as} exclude each other: a run has one device; "
+            "name it in both options, or leave one out"
         )
-    if given.wanted and not given.target:
-        raise pytest.UsageError(f"{given.wanted[0]} needs a device: add --device NAME, as in --device openreg")
-    if given.on_cpu and (counted := [name for name in given.wanted if name != "--default-device"]):
-        raise pytest.UsageError(f"{counted[0]} looks at an accelerator, and --device is {given.device}")
+    if given.needing_device and not given.target:
+        raise pytest.UsageError(f"{given.needing_device[0]} needs a device: add --device NAME, as in --device openreg")
+    if given.on_cpu and (counted := [name for name in given.needing_device if name != "--default-device"]):
+        raise pytest.UsageError(
+            f"{counted[0]} needs an accelerator, and {given.option} is {given.device}; leave out {counted[0]}"
+        )
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Says what was set, and what was not because the user had set it."""
+    """Reports the device, the variables that were set, and those that keep the user's value."""
     given = settings(config)
     if not given.target:
         return []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pytest plug-in: what pytest loads, and nothing else.
+"""The pytest plug-in, which only lists the modules that pytest loads.
 
-Each module named here is a plug-in with hooks of its own. Without an option or a mark of theirs none of them does
-anything, and torch is not imported.
+Each listed module is a plug-in with its hooks. Without one of their options or marks they have no effect, and torch is
+not imported.
 """
 
 pytest_plugins = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process that runs tests, as the one that reports sees it: what it tells of a test, and what the test printed."""
+"""A worker process as seen by the process that reports: its reports of a test, and the test's output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .forks import Answer, ForkServer, Lost, SpawnServer, Worker
 
 @dataclass
 class Run:
-    """What a worker told of a test."""
+    """The reports and the reply of a worker for one test."""
 
     config: pytest.Config
     item: pytest.Item
@@ -26,27 +26,27 @@ class Run:
     answer: dict[str, Any] = field(default_factory=dict)
 
     def take(self, part: tuple[str, Any]) -> None:
-        """Something that a worker sent while the test ran."""
+        """Records a report, or reports a warning, that a worker sent while the test ran."""
         kind, data = part
         if kind == "report":
             self.reports.append(self.config.hook.pytest_report_from_serializable(config=self.config, data=data))
         else:
-            _pass_on_warning(self.item, data)
+            _report_warning(self.item, data)
 
     @property
     def failed(self) -> bool:
-        """Whether a phase failed. That a test passed which may only fail says nothing of the next seed."""
+        """Returns True if a phase failed. A strict XPASS does not count, because another seed may fail the test."""
         return any(report.failed and not str(report.longrepr).startswith("[XPASS") for report in self.reports)
 
     @property
     def is_the_same_under_all_seeds(self) -> bool:
-        """Whether it used no device, was skipped, failed as expected, or ended the run."""
+        """Returns True if the test used no device, was skipped, failed as expected, or ended the run."""
         over = self.answer.keys() & {"exit", "interrupted"} or self.answer.get("stop")
         return bool(over) or not self.answer.get("device") or any(report.skipped for report in self.reports)
 
 
 class Process:
-    """A worker, and what its tests print, which stays readable when it crashes."""
+    """A worker and the output of its tests, which stays readable after a crash."""
 
     def __init__(self, server: ForkServer | SpawnServer, settings: dict[str, str], limit: float) -> None:
         self.lost: Lost | None = None
@@ -62,15 +62,15 @@ class Process:
         if isinstance(answer, Lost):
             return
         for name, handle in answer.value["captured"].items():
-            with contextlib.suppress(OSError):  # the system has no such files
+            with contextlib.suppress(OSError):  # a system without /proc
                 path = Path(f"/proc/{answer.value['process']}/fd/{handle}")
                 self._captured[name] = path.open("rb")
-        self._worker.written()  # what a worker that was started said while it collected
+        self._worker.written()  # discards the output of a started worker's collection
 
     def ask(self, *request: Any, on_part: Callable[[Any], None] | None = None) -> Answer | Lost:
-        """What ``Isolated`` answers in the worker."""
+        """Runs a request of ``Isolated`` in the worker, and returns the reply or how the worker ended."""
         if self.lost is None and self._worker is not None:
-            self.lost = Lost("was interrupted", "")  # by Ctrl-C; any answer takes it back
+            self.lost = Lost("was interrupted", "")  # the state after Ctrl-C; any reply replaces it
             answer = self._worker.ask(request, self._limit, on_part)
             self.lost = answer if isinstance(answer, Lost) else None
             return answer
@@ -78,11 +78,11 @@ class Process:
         return self.lost
 
     def written(self) -> str:
-        """What was written past the capture since the last request."""
+        """Returns the uncaptured output since the last request."""
         return self._worker.written() if self._worker is not None else ""
 
     def captured(self) -> dict[str, str]:
-        """What the test printed that runs, or was running."""
+        """Returns the captured output, by stream, of the test that is running or was running when the worker ended."""
         texts = {}
         for name, file in self._captured.items():
             file.seek(0)
@@ -97,20 +97,20 @@ class Process:
             self._worker.end()
 
 
-def _pass_on_warning(item: pytest.Item, data: dict[str, Any]) -> None:
+def _report_warning(item: pytest.Item, data: dict[str, Any]) -> None:
     module, name = data["category"]
     category = getattr(sys.modules.get(module), name, None)
     try:
         message = category(data["message"])  # type: ignore[misc]
         if not isinstance(message, Warning):
             raise TypeError
-    except Exception:  # a class that only the worker has, or that takes other arguments
+    except Exception:  # the class exists only in the worker, or takes other arguments
         message = UserWarning(f"{name}: {data['message']}")
     record_warning(item.ihook, message, data["filename"], data["lineno"], "runtest", data["nodeid"])
 
 
 def record_warning(hook: Any, message: Warning, filename: str, lineno: int, when: str, nodeid: str) -> None:
-    """Has a warning reported; to warn would be an error where warnings are errors."""
+    """Reports a warning by pytest's hook, because ``warnings.warn`` would raise it if warnings are errors."""
     recorded = warnings.WarningMessage(message, type(message), filename, lineno)
     hook.pytest_warning_recorded.call_historic(
         kwargs={"warning_message": recorded, "when": when, "nodeid": nodeid, "location": None}

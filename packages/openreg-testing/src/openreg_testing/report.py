@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--openreg-report FILE``: what each test did on the device, in one HTML file that needs no other."""
+"""``--openreg-report FILE``: one self-contained HTML file with what each test did on the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEMPLATE = "report.html.j2"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuses a place that no file can be written to, before the tests run."""
+    """Raises UsageError before the tests run if the file cannot be written."""
     path = settings(config).report
     if path is None or hasattr(config, "workerinput"):
         return
@@ -31,21 +31,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes it."""
+    """Writes the report."""
     path = settings(session.config).report
     if path is not None and not hasattr(session.config, "workerinput"):
         path.write_text(render(session.config, list(results(session.config).values())), "utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Says where it is."""
+    """Prints the path of the report."""
     path = settings(config).report
     if path is not None:
         terminalreporter.write_line(f"report: {path}")
 
 
 def render(config: pytest.Config, found: list[Result]) -> str:
-    """The page."""
+    """Returns the HTML page for the results."""
     import jinja2
 
     given, again = settings(config), functools.partial(repeat.command, config)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of bytes, as people write and read them."""
+"""Conversion of byte counts from and to text such as "512MiB"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2*
 
 
 def size_in_bytes(text: object) -> int:
-    """The number that "512MiB" means; raises ValueError with the accepted form."""
+    """Returns the bytes that a text such as "512MiB" means, or an integer unchanged. Raises ValueError otherwise."""
     if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
         return text
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text) if isinstance(text, str) else None
@@ -20,7 +20,7 @@ def size_in_bytes(text: object) -> int:
 
 
 def show_bytes(count: int) -> str:
-    """A size in the largest unit that it reaches."""
+    """Returns a size as text, in the largest unit that it reaches."""
     for unit in ("GiB", "MiB", "KiB"):
         if count >= _UNITS[unit]:
             return f"{count / _UNITS[unit]:.1f} {unit}"
@@ -28,5 +28,5 @@ def show_bytes(count: int) -> str:
 
 
 def show_exactly(count: int) -> str:
-    """The same, with the number of bytes where the unit hides it."""
+    """Same as ``show_bytes()``, except that a size in a larger unit is followed by the number of bytes."""
     return f"{count} B" if count < _UNITS["KiB"] else f"{show_bytes(count)} ({count} B)"

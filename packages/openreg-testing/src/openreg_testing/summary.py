@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all tests did on the device, at the end of pytest's terminal output; gathered from their reports."""
+"""The summary of what all tests did on the device, in pytest's terminal output, computed from their reports."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ _DEFAULT_DEVICE = (
 
 @dataclass
 class Result:
-    """One test: how it ended, what it did on the device, and why it failed."""
+    """The result of one test."""
 
     name: str
     outcome: str = "passed"
-    facts: dict[str, Any] = field(default_factory=dict)
-    message: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)  # what it did on the device
+    message: str = ""  # why it failed or was skipped
 
     @property
     def never_launched(self) -> bool:
-        """Whether it passed without any work of the device."""
+        """True if the test passed without launching a kernel."""
         return self.outcome == "passed" and self.facts.get("launches") == 0
 
 
 def results(config: pytest.Config) -> dict[str, Result]:
-    """The tests that were watched, by their ids, as far as the run has come."""
+    """Returns the results of the tests that have run so far, by their node ids."""
     return config.stash.setdefault(RESULTS, {})
 
 
 def watched_of(found: Iterable[Result]) -> list[Result]:
-    """Those that ran while somebody looked at the device; isolation tells of others that they broke it, say."""
+    """Returns the results of tests that ran on a watched device; other results may have facts from isolation."""
     return [result for result in found if "device" in result.facts]
 
 
 class _Gatherer:
-    """Listens to the reports of this process, and to those that xdist's workers send."""
+    """A plug-in that collects results from the reports of this process and of xdist's workers."""
 
     def __init__(self, found: dict[str, Result]) -> None:
         self._found = found
@@ -74,13 +74,13 @@ def _word(report: pytest.TestReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listens where the reports of all tests arrive: not in xdist's workers."""
+    """Registers the collector of results in the process that receives all reports, not in xdist's workers."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Gatherer(results(config)), "openreg_testing.gatherer")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Writes the section, if any test was watched."""
+    """Writes the summary section if any test was watched."""
     watched = watched_of(results(config).values())
     if not watched:
         return
@@ -92,9 +92,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def lines(watched: list[Result], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
-    """The section; with ``idle``, the tests that were to use the device and did not.
+    """Returns the lines of the section; with ``idle``, also the passed tests that never launched a kernel.
 
-    ``default_device`` is whether it was PyTorch's default device, ``again`` gives the command that repeats a test.
+    ``default_device`` is True if the device was PyTorch's default device. ``again`` returns the command that repeats a
+    test.
     """
     return [
         *_totals(watched),
@@ -136,7 +137,7 @@ def _waits(watched: list[Result]) -> list[str]:
         places.update(result.facts.get("waits_of_library", {}))
     if not total:
         return []
-    found = [f"host waits: {total}, {places.total()} of them in code that is no test's"]
+    found = [f"host waits: {total}, {places.total()} of them in code outside tests"]
     found += [f"  {place}: {count}" for place, count in places.most_common(_MOST_PLACES)]
     more = len(places) - _MOST_PLACES
     return [*found, f"  and {more} more lines"] if more > 0 else found
@@ -162,8 +163,8 @@ def _errors(watched: list[Result]) -> list[str]:
 
 
 def _cuda(watched: list[Result], again: Callable[[str], str]) -> list[str]:
-    """Lines that mean CUDA: the tests pass, and what they test goes elsewhere."""
-    places: dict[str, tuple[str, str]] = {}  # what it does, and the first test
+    """Lists library lines that mean CUDA: their tests pass, although the code runs elsewhere than on the device."""
+    places: dict[str, tuple[str, str]] = {}  # what the line does, and the first test that reached it
     for result in watched:
         for place, what in result.facts.get("cuda", {}).items():
             places.setdefault(place, (what, result.name))
@@ -171,20 +172,20 @@ def _cuda(watched: list[Result], again: Callable[[str], str]) -> list[str]:
         return []
     device = watched[0].facts["device"]
     shown = sorted(places, key=_order_of_places)
-    found = [f"{_lines(len(places))} of code that is no test's mean CUDA, which this run does not have:"]
+    found = [f"{_lines(len(places))} of code outside tests mean CUDA, which this run does not have:"]
     found += [f"  {place} {places[place][0]}, in {places[place][1]}" for place in shown[:_MOST_PLACES]]
     if len(places) > _MOST_PLACES:
         found.append(f"  and {len(places) - _MOST_PLACES} more lines")
     return [
         *found,
-        f"  it runs elsewhere than on {device}, or in another way: ask torch.accelerator, or try --cuda-as {device}",
+        f"  This code runs elsewhere than on {device}, or in another way: use torch.accelerator, or --cuda-as {device}",
         "  To repeat the first:",
         f"    {again(places[shown[0]][1])}",
     ]
 
 
 def _order_of_places(place: str) -> tuple[bool, str, int]:
-    """Those of the project first, which are named from its folder."""
+    """Returns a sort key that puts lines of the project, whose paths are relative, before all others."""
     file, _, line = place.rpartition(":")
     return Path(file).is_absolute(), file, int(line)
 
@@ -202,7 +203,7 @@ def _idle(watched: list[Result], default_device: bool) -> list[str]:
 
 
 def _named(idle: list[Result], passed: list[Result]) -> list[str]:
-    """One line for all cases of a parametrised test; the report of --openreg-report has each."""
+    """Returns one line for all cases of a parametrized test; the file of --openreg-report lists each case."""
     cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
     lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
     return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each test did on the device, and that its errors are its own.
+"""Facts about what each test did on the device, and attribution of device errors to the test that caused them.
 
-The facts go with the test's report as ``user_properties`` called ``openreg.<fact>``, so that they pass through xdist
-and forked workers, and into JUnit's XML.
+The facts are ``user_properties`` of the test's report, named ``openreg.<fact>``. Thus xdist and forked workers
+transfer them, and JUnit XML contains them.
 """
 
 from __future__ import annotations
@@ -14,46 +14,49 @@ from typing import Any
 import pytest
 
 from openreg_testing.devices import Backend, Counts, accelerator_type
-from openreg_testing.options import CUDA_ASKED, settings
+from openreg_testing.options import CUDA_USES, settings
 from openreg_testing.waits import HostWaits
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 PREFIX = "openreg."
 MARKS = ("no_fallback", "no_sync", "memory_limit", "check_leaks", "launch_budget", "sound_device")
 
 RECORD = pytest.StashKey["Record"]()
-CURRENT = pytest.StashKey["pytest.Item | None"]()  # of the config: the test that is watched now
+CURRENT = pytest.StashKey["pytest.Item | None"]()  # in the config's stash: the test that is being watched
 _BACKEND = pytest.StashKey["Backend | None"]()
-_LOST = pytest.StashKey[str]()
+_LOST = pytest.StashKey[str]()  # the message for tests after the loss of the device
 
 
 @dataclass
 class Record:
-    """A test in progress."""
+    """A test in progress on watched devices."""
 
     backend: Backend
     before: Counts
-    waits: HostWaits | None  # None where nobody asks for them: looking for them costs each wait a warning
+    waits: HostWaits | None  # None if not requested, because recording costs a warning for each wait
     failed: bool = False
-    error: str = ""  # of the device
-    facts: dict[str, Any] = field(default_factory=dict)  # what checks add
+    error: str = ""  # the device's error
+    facts: dict[str, Any] = field(default_factory=dict)  # facts that checks add
 
 
 def facts_of(report: pytest.TestReport) -> Mapping[str, Any]:
-    """What a report says of the device, without the prefix; empty for a test that was not watched."""
+    """Returns the facts of a report, by names without the prefix; empty for a test that was not watched."""
     found = ((name, value) for name, value in report.user_properties if name.startswith(PREFIX))
     return {name.removeprefix(PREFIX): value for name, value in found}
 
 
 def shown(mark: pytest.Mark) -> str:
-    """A mark as it was written."""
+    """Returns the source text of a mark with its arguments."""
     arguments = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
     return f"{mark.name}({', '.join(arguments)})"
 
 
 def backend(item: pytest.Item) -> Backend | None:
-    """The devices that the test is watched on: those of --device, or the accelerator where a mark asks for one."""
+    """Returns the devices on which the test is watched, or None.
+
+    They are the devices of --device, or the accelerator if a mark of the test requires one.
+    """
     config = item.config
     target = settings(config).target.partition(":")[0]
     marked = not target and any(item.get_closest_marker(name) for name in MARKS)
@@ -71,7 +74,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     devices = backend(item)
     if devices is None:
         return (yield)
-    waits = HostWaits(item.path, item.config.rootpath) if _asks_for_waits(item) else None
+    waits = HostWaits(item.path, item.config.rootpath) if _needs_waits(item) else None
     item.stash[RECORD] = Record(devices, devices.counts(), waits)
     devices.reset_peak()
     item.config.stash[CURRENT] = item
@@ -84,66 +87,67 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         item.config.stash[CURRENT] = None
 
 
-def _asks_for_waits(item: pytest.Item) -> bool:
+def _needs_waits(item: pytest.Item) -> bool:
     return bool(settings(item.config).target) or item.get_closest_marker("no_sync") is not None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Clears what a broken fixture left."""
+    """Clears the device error of a fixture that failed."""
     try:
         return (yield)
     except BaseException:
         if RECORD in item.stash:
             item.stash[RECORD].failed = True
-            _look(item)
+            _take_device_error(item)
         raise
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Waits for the device, so that an error of the test's work is the test's."""
+    """Synchronizes the devices after the test, so that an error of its tasks fails this test."""
     try:
         outcome = yield
     except BaseException:
         if RECORD in item.stash:
             item.stash[RECORD].failed = True
-            _look(item)
+            _take_device_error(item)
         raise
-    _blame(item)
+    _fail_on_device_error(item)
     return outcome
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """The same for fixtures; then puts down what the test did."""
+    """Synchronizes the devices after the teardown of fixtures, and then records the facts of the test."""
     try:
         outcome = yield
-        _blame(item)
+        _fail_on_device_error(item)
         return outcome
     except BaseException:
-        _look(item)
+        _take_device_error(item)
         raise
     finally:
         if RECORD in item.stash:
-            _put_down(item, item.stash[RECORD])
+            _add_facts(item, item.stash[RECORD])
 
 
-def refuse_lost_device(item: pytest.Item) -> None:
-    """Fails a test on a device that an earlier one has lost."""
+def fail_if_device_lost(item: pytest.Item) -> None:
+    """Fails the test if an earlier test left the device unusable."""
     if _LOST in item.config.stash:
         pytest.fail(item.config.stash[_LOST], pytrace=False)
 
 
-def _blame(item: pytest.Item) -> None:
-    error = _look(item)
+def _fail_on_device_error(item: pytest.Item) -> None:
+    error = _take_device_error(item)
     if error:
         item.stash[RECORD].failed = True
-        pytest.fail(f"the device failed in this test, at a line that had returned: {error}", pytrace=False)
+        problem = f"the device failed in this test, after the call that caused it had returned: {error}"
+        pytest.fail(problem, pytrace=False)
 
 
-def _look(item: pytest.Item) -> str:
-    """Waits for the devices and clears their errors, which it returns, for the tests to come."""
+def _take_device_error(item: pytest.Item) -> str:
+    """Synchronizes the devices and returns their error, empty without one; clears it for later tests."""
     record = item.stash.get(RECORD, None) if _LOST not in item.config.stash else None
     error = record.backend.wait() if record is not None else ""
     if record is not None and error:
@@ -152,13 +156,13 @@ def _look(item: pytest.Item) -> str:
         if left:
             item.config.stash.setdefault(
                 _LOST,
-                f"the device cannot be used since {item.nodeid}: {left}. No option of this process brings it back; "
-                "run each test in a process of its own (--isolate), so that it costs that test alone.",
+                f"the device cannot be used since {item.nodeid}: {left}. It cannot be recovered in this process; "
+                "run each test in a separate process (--isolate), so that only that test fails.",
             )
     return error
 
 
-def _put_down(item: pytest.Item, record: Record) -> None:
+def _add_facts(item: pytest.Item, record: Record) -> None:
     counts, waits = record.backend.counts().since(record.before), record.waits
     facts: dict[str, Any] = {
         "device": record.backend.type,
@@ -170,7 +174,7 @@ def _put_down(item: pytest.Item, record: Record) -> None:
         "waits_of_library": None if waits is None else dict(waits.of_library) or None,
         "peak_bytes": record.backend.peak(),
         "error": record.error or None,
-        "cuda": (CUDA_ASKED in item.config.stash and item.config.stash[CUDA_ASKED].take()) or None,
+        "cuda": (CUDA_USES in item.config.stash and item.config.stash[CUDA_USES].take()) or None,
         **record.facts,
     }
     item.user_properties.extend((PREFIX + name, value) for name, value in facts.items() if value is not None)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the host waits for the device: the warnings of ``set_sync_debug_mode``, caught before anybody sees them.
+"""The source lines at which the host waits for the device, from the warnings of ``set_sync_debug_mode``.
 
-No backend has a counter of host waits; openreg, CUDA and others warn of each. A filter in front of all others takes
-these warnings: they reach neither the test's own ``pytest.warns`` nor a filter that makes them errors. Python asks the
-filter while the frames that wait are on the stack, so each wait has a place. What this plug-in waits for, and what
-pytest reads to print the values of a test that failed, is nobody's wait.
+No backend counts host waits, but openreg, CUDA and others warn of each. A warning filter in front of all others takes
+these warnings. They reach neither ``pytest.warns`` in a test nor a filter that makes them errors. Python calls the
+filter while the waiting frames are on the stack, so each wait has a place. Waits of this plug-in do not count, nor do
+those in which pytest reads tensors to print the values of a failed test.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__tracebackhide__ = True  # pytest's name for frames that no report shows
+__tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 _MESSAGE = re.compile(r"the host waits for a stream of an? \w+ device|called a synchronizing \w+ operation")
-# Whose frames do not say who wanted the wait, at the top of their names of modules.
-_CARRIERS = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_ops", "warnings", "contextlib", "_pytest")
-# Whose frames say that nobody did: what prints values, and what calls hooks of pytest. All else of pytest carries, as
-# does the part of this package through which a test's own calls go.
-_OF_NOBODY = re.compile(r"(_pytest\.(assertion|_io|_code)|pluggy|unittest\.util|openreg_testing)(\.|$)")
-_OF_CALLS = "openreg_testing.cuda_names"
-_DOCTEST = "_pytest.doctest"  # whose examples have no frame of their own
+# Top-level packages whose frames are skipped, because a caller of theirs caused the wait.
+_INTERNAL = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_ops", "warnings", "contextlib", "_pytest")
+# Modules whose frames mean that no user code caused the wait: those that print values or call hooks of pytest. Other
+# frames of pytest are skipped, and so are those of the module of this package through which calls of a test go.
+_NO_USER_CODE = re.compile(r"(_pytest\.(assertion|_io|_code)|pluggy|unittest\.util|openreg_testing)(\.|$)")
+_CALLS_OF_TESTS = "openreg_testing.cuda_names"
+_DOCTEST = "_pytest.doctest"  # its examples have no frame in a file
 TEST_FOLDERS = ("test", "tests", "testing")
 _STANDARD = sysconfig.get_path("stdlib")
 
@@ -38,24 +38,24 @@ Place = tuple[str, int]  # file, line
 
 
 class HostWaits:
-    """The waits between ``recording()`` and its end, by place."""
+    """The host waits in the contexts of ``recording()``, counted by place."""
 
     def __init__(self, test_file: Path, root: Path) -> None:
         self.of_tests: Counter[str] = Counter()
         self.of_library: Counter[str] = Counter()
-        # Told the place, and whether it is the test's own; may raise what ends the operation that waited.
+        # Called with the place, and True if it is in a test. An exception that it raises ends the operation that waits.
         self.on_wait: Callable[[str, bool], None] | None = None
         self._test_file = str(test_file)
         self._root = root
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all waits."""
         return self.of_tests.total() + self.of_library.total()
 
-    # The method of a compiled regular expression, which Python's filters have in this place.
+    # This object replaces the compiled regular expression of a warning filter, of which Python calls match().
     def match(self, message: str) -> bool:
-        """Takes the warning if it is one of a wait."""
+        """Records the wait and returns True if the warning is one of a host wait."""
         __tracebackhide__ = True
         if not _MESSAGE.match(message):
             return False
@@ -72,7 +72,7 @@ class HostWaits:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Takes the warnings of this context, whatever filters are added inside it."""
+        """Returns a context manager that takes the warnings of waits, whichever filters are added inside it."""
         entry: Any = ("ignore", self, UserWarning, None, 0)
         add = warnings._add_filter  # type: ignore[attr-defined]
 
@@ -90,8 +90,8 @@ class HostWaits:
                 _filters().remove(entry)
 
     @contextmanager
-    def telling(self, listener: Callable[[str, bool], None] | None) -> Iterator[None]:
-        """A context in which each wait is told to ``listener``, or to nobody."""
+    def reporting_to(self, listener: Callable[[str, bool], None] | None) -> Iterator[None]:
+        """Returns a context manager in which ``listener`` is called for each wait; None calls nothing."""
         before, self.on_wait = self.on_wait, listener
         try:
             yield
@@ -123,27 +123,27 @@ def _put_first(entry: Any) -> None:
 
 
 def _place(frame: FrameType | None, test_file: str) -> Place | None:
-    """The innermost frame whose code wanted the wait, and not only carried it out; None where no code of a user did."""
+    """Returns the place of the innermost frame of user code that caused the wait, or None if no user code did."""
     innermost: Place = ("unknown", 0)
     while frame is not None:
         name, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
         if name == _DOCTEST:
             return test_file, 0
-        if _OF_NOBODY.match(name) and name not in (_OF_CALLS, __name__):
+        if _NO_USER_CODE.match(name) and name not in (_CALLS_OF_TESTS, __name__):
             return None
         if not file.startswith("<"):
             if innermost[1] == 0:
                 innermost = (file, frame.f_lineno)
-            if not carries(frame):
+            if not is_internal(frame):
                 return file, frame.f_lineno
         frame = frame.f_back
     return innermost
 
 
-def carries(frame: FrameType) -> bool:
-    """Whether a frame only carries out what its caller wants: of PyTorch, of Python's library, without a file."""
+def is_internal(frame: FrameType) -> bool:
+    """Returns True for a frame of PyTorch, of Python's library or without a file, whose caller is responsible."""
     name, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
-    return file.startswith("<") or name.partition(".")[0] in _CARRIERS or _is_standard(file)
+    return file.startswith("<") or name.partition(".")[0] in _INTERNAL or _is_standard(file)
 
 
 def _is_standard(file: str) -> bool:

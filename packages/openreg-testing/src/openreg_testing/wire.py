@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages between an asker and its workers: a length, then a pickle. Both ends are ours, and of one user."""
+"""Messages between a client and its workers: a length, then a pickle.
+
+Both ends run this package as one user, so unpickling is safe.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,22 @@ CHUNK = 1 << 20
 
 
 def packed(value: Any) -> bytes:
-    """A message, as it is sent."""
+    """Returns the bytes of a message."""
     data = pickle.dumps(value)
     return LENGTH.pack(len(data)) + data
 
 
 def receive(connection: socket.socket) -> Any:
-    """The next message; ConnectionError if the other end has gone."""
+    """Returns the next message. Raises ConnectionError if the other end has closed the connection."""
     return pickle.loads(read(connection, LENGTH.unpack(read(connection, LENGTH.size))[0]))
 
 
 def read(connection: socket.socket, size: int) -> bytes:
-    """So many bytes; ConnectionError if the other end has gone."""
+    """Returns ``size`` bytes. Raises ConnectionError if the other end has closed the connection."""
     data = bytearray()
     while len(data) < size:
         part = connection.recv(min(size - len(data), CHUNK))
         if not part:
-            raise ConnectionResetError("the other end has gone")
+            raise ConnectionResetError("the other end has closed the connection")
         data += part
     return bytes(data)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The far side of ``forks``: the server that forks workers, and what a worker does, forked or started.
+"""The processes behind ``forks``: the server that forks workers, and the workers, forked or started.
 
-python -m openreg_testing.workers module:function
+The command of a started worker is ``python -m openreg_testing.workers module:function``.
 """
 
 from __future__ import annotations
@@ -28,41 +28,45 @@ from . import wire
 from ._platform import IS_POSIX, close_after_fork, signal_at_end_of_parent
 from .fork_safety import can_fork
 
-ADDRESS = "TESTING_WORKERS_ASKER"  # tells a worker that was started where to connect: port:token:process
-REPLY = struct.Struct("!iq")  # of the server: an error number, and a process or its exit status
-PATIENCE = 5.0  # seconds for what takes milliseconds, such as leaving when the connection has ended
+ADDRESS = "TESTING_WORKERS_ASKER"  # where a started worker connects, as port:token:process of the client
+REPLY = struct.Struct("!iq")  # a reply of the server: an error number, and a process id or exit status
+PATIENCE = 5.0  # seconds for a step that takes milliseconds, such as exiting when the connection has ended
 _IMPORT_PATIENCE = 60.0
 
 
 def fork() -> int:
-    """``os.fork``, with nothing left in buffers that two processes would write."""
+    """Calls ``os.fork`` after flushing the streams, whose buffers both processes would otherwise write."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         if stream is not None:
-            with contextlib.suppress(Exception):  # the user's own object, or closed
+            with contextlib.suppress(Exception):  # a user's object, or a closed stream
                 stream.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of any thread; can_fork() knows which matter
+        # Python warns of every other thread; can_fork() checks the threads that matter.
+        warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
-def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int) -> NoReturn:
-    """The server: forks a worker, or ends one, on each request, until its connection ends."""
+def serve_forks(control: socket.socket, serve: Callable[[Any], Any], client: int) -> NoReturn:
+    """Runs the server: forks or ends a worker on each request until the connection ends, then ends the process.
+
+    ``client`` is the process id of the client.
+    """
     workers: set[int] = set()
 
-    def end_with_asker(*_: object) -> None:
-        if os.getppid() != asker:  # the signal also comes when only the thread ended that forked this process
+    def exit_if_client_ended(*_: object) -> None:
+        if os.getppid() != client:  # Linux also sends the signal when only the forking thread of the client ended
             _kill(workers)
             os._exit(0)
 
     status = 1
     try:
-        os.setpgid(0, 0)  # Ctrl-C is for the asker
+        os.setpgid(0, 0)  # so that Ctrl-C signals only the client
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, end_with_asker)
+        signal.signal(signal.SIGTERM, exit_if_client_ended)
         signal_at_end_of_parent(signal.SIGTERM)
-        end_with_asker()
+        exit_if_client_ended()
         _note_imports()
-        gc.freeze()  # else the collector of each worker would touch, and so copy, all that there is
+        gc.freeze()  # otherwise the collector of each worker would write to, and so copy, all pages of objects
         while True:
             header, handles, _, _ = socket.recv_fds(control, wire.LENGTH.size, 1)
             if len(header) < wire.LENGTH.size:
@@ -106,12 +110,12 @@ def _fork_worker(
     if process == 0:
         control.close()
         ours.close()
-        _be_forked(theirs, serve, environment, output, server)
+        _run_forked_worker(theirs, serve, environment, output, server)
     workers.add(process)
-    with contextlib.suppress(OSError):  # the worker does it too: whoever is first
+    with contextlib.suppress(OSError):  # the worker makes this call too, because either process may run first
         os.setpgid(process, process)
     handles = [ours.fileno()]
-    with contextlib.suppress(AttributeError, OSError):  # not on every system, and not in every container
+    with contextlib.suppress(AttributeError, OSError):  # absent on some systems, and forbidden in some containers
         handles.append(os.pidfd_open(process))
     socket.send_fds(control, [REPLY.pack(0, process)], handles)
     ours.close()
@@ -119,11 +123,11 @@ def _fork_worker(
         os.close(handle)
 
 
-def _be_forked(
+def _run_forked_worker(
     connection: socket.socket, serve: Callable[[Any], Any], environment: Mapping[str, str], output: int, server: int
 ) -> NoReturn:
     try:
-        os.setpgid(0, 0)  # what the worker starts can be ended with it
+        os.setpgid(0, 0)  # a process group, so that children of the worker can be ended with it
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal_at_end_of_parent(signal.SIGKILL)
@@ -134,21 +138,22 @@ def _be_forked(
         os.close(nothing)
         for number in (1, 2):
             os.dup2(output, number)
-        sys.stdout, sys.stderr = (  # those of the asker may write to a file of its own, as under pytest
+        sys.stdout, sys.stderr = (  # new ones, because the client's may write to another file, as under pytest
             open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
             for number in (1, 2)
         )
         os.environ.update(environment)
-        _mend_thread_pool()
-        _answer(connection, serve, output)
+        _recreate_thread_pool()
+        _serve_requests(connection, serve, output)
     finally:
         os._exit(1)
 
 
-def _mend_thread_pool() -> None:
-    """Lets PyTorch make its pool of threads anew, which it does in the first call after a fork, and not thread-safely.
+def _recreate_thread_pool() -> None:
+    """Makes PyTorch recreate its thread pool now.
 
-    Autograd's threads, one for each device, make that call at the same time and abort.
+    PyTorch recreates it in the first call after a fork, which is not thread-safe. Autograd has one thread per device,
+    and these threads would make that call at the same time and abort.
     """
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -156,7 +161,10 @@ def _mend_thread_pool() -> None:
 
 
 def _import_ahead(modules: list[str]) -> bool:
-    """Imports what workers had to import, so that later ones need not; but nothing after which none could be forked."""
+    """Imports modules that workers had to import, so that later workers need not; returns True if it did.
+
+    It first imports them in a forked child, and skips them if that child could not be forked safely afterwards.
+    """
     trial = fork()
     if trial == 0:
         safe = False
@@ -166,7 +174,7 @@ def _import_ahead(modules: list[str]) -> bool:
         finally:
             os._exit(int(not safe))
     safe = wait_for(trial, _IMPORT_PATIENCE) == 0
-    with contextlib.suppress(OSError):  # it has ended and is reaped
+    with contextlib.suppress(OSError):  # the child has ended and is reaped
         os.kill(trial, signal.SIGKILL)
         os.waitpid(trial, 0)
     if safe:
@@ -177,7 +185,7 @@ def _import_ahead(modules: list[str]) -> bool:
 
 
 def _import_silently(modules: list[str]) -> None:
-    """Nobody asked this process for what a module has to say; the worker said it."""
+    """Imports modules and discards their output and warnings, which the worker that imported them has shown."""
     kept = [os.dup(1), os.dup(2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
     _flush()
@@ -187,10 +195,10 @@ def _import_silently(modules: list[str]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for module in modules:
-                with contextlib.suppress(Exception):  # it may need what a test had prepared
+                with contextlib.suppress(Exception):  # the import may need what a test had prepared
                     importlib.import_module(module)
     finally:
-        _flush()  # else workers would inherit, and write, what stands in Python's buffers
+        _flush()  # otherwise workers would inherit Python's buffers and write their content
         for number, handle in enumerate(kept, 1):
             os.dup2(handle, number)
         for handle in (nothing, *kept):
@@ -198,7 +206,10 @@ def _import_silently(modules: list[str]) -> None:
 
 
 def _reap(process: int, patience: float) -> int:
-    """The exit status of a worker; it is killed if it does not end by itself, and what it started in any case."""
+    """Returns the exit status of a worker, which is killed if it still runs after ``patience`` seconds.
+
+    Its children are killed in any case.
+    """
     status = wait_for(process, patience)
     with contextlib.suppress(OSError):
         os.killpg(process, signal.SIGKILL)
@@ -219,7 +230,7 @@ def _kill(workers: set[int]) -> None:
 
 
 def wait_for(process: int, patience: float) -> int | None:
-    """The exit status of a child; None if it still runs after so many seconds."""
+    """Returns the exit status of a child, or None if it still runs after ``patience`` seconds."""
     deadline = time.monotonic() + patience
     pause = 0.0005
     while True:
@@ -233,35 +244,41 @@ def wait_for(process: int, patience: float) -> int | None:
 
 
 def attend(serve: Callable[[Any], Any]) -> NoReturn:
-    """Answers the requests of the ``SpawnServer`` that started this process, and ends the process."""
+    """Serves the requests of the ``SpawnServer`` that started this process, and ends the process.
+
+    Raises RuntimeError in any other process.
+    """
     place = os.environ.pop(ADDRESS, "")
     if not place:
-        raise RuntimeError(f"{ADDRESS} is not set: attend() is for a process that a SpawnServer started")
-    port, token, asker = place.split(":")
-    if int(asker):
+        raise RuntimeError(f"attend(): {ADDRESS} is not set; call it only in a process that a SpawnServer started")
+    port, token, client = place.split(":")
+    if int(client):
         signal_at_end_of_parent(getattr(signal, "SIGKILL", 0))
-        if IS_POSIX and os.getppid() != int(asker):
+        if IS_POSIX and os.getppid() != int(client):
             os._exit(1)
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.sendall(token.encode())
     _note_imports()
-    _answer(connection, serve, os.dup(2))
+    _serve_requests(connection, serve, os.dup(2))
 
 
-_imported: set[str] = set()  # the modules that a worker begins with
-_asker: socket.socket | None = None  # in a worker, the connection to who asks
+_imported: set[str] = set()  # the modules that a worker starts with
+_client: socket.socket | None = None  # in a worker, the connection to the client
 
 
 def _note_imports() -> None:
-    """In the server: to look at every name would make each worker copy the memory that it lies in."""
+    """Records the imported modules.
+
+    The server does so before it forks, because reading every name in a worker would copy the memory of the names.
+    """
     _imported.update(sys.modules)
 
 
 def _late_imports() -> list[str]:
-    """The modules of torch that were imported meanwhile, in this order: it imports much when it is first needed.
+    """Returns the modules of torch imported since the last call, in the order of import.
 
-    Only its own: a test may look whether its library has imported something. Not those of the compiler, which start
-    processes.
+    torch imports many of its modules at their first use. Other packages are left out, because a test may check that
+    its library imports no module. The modules of the compiler are left out, because they start processes.
     """
     if len(sys.modules) == len(_imported):
         return []
@@ -271,22 +288,22 @@ def _late_imports() -> list[str]:
 
 
 def send_part(value: Any) -> None:
-    """Sends something to the asker before the answer; for ``serve``, in a worker."""
-    if _asker is None:
-        raise RuntimeError("send_part() is for a worker, and this process is none")
-    _asker.sendall(wire.packed(("part", value)))
+    """Sends a value to the client before the reply; ``serve`` may call it. Raises RuntimeError outside a worker."""
+    if _client is None:
+        raise RuntimeError("send_part(): this process is not a worker; call it in the function serve of a worker")
+    _client.sendall(wire.packed(("part", value)))
 
 
-def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int) -> NoReturn:
-    """Answers requests until the connection ends, then ends the process.
+def _serve_requests(connection: socket.socket, serve: Callable[[Any], Any], output: int) -> NoReturn:
+    """Serves requests until the connection ends, then ends the process with ``os._exit``.
 
-    By ``os._exit``: what was registered for the end of a process is for the one that it was forked from, and taking
-    torch apart takes most of a second.
+    Exit handlers belong to the process from which the worker was forked, and the finalization of torch takes most of a
+    second.
     """
-    global _asker
-    _asker = connection
+    global _client
+    _client = connection
     faulthandler.enable(file=output, all_threads=True)
-    close_after_fork(connection.close)  # else it would outlive the worker in what that started
+    close_after_fork(connection.close)  # otherwise children of the worker would keep it open
     status = 0
     try:
         while True:
@@ -295,7 +312,7 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
             except ConnectionError:
                 break
             value = serve(request)
-            _flush()  # whoever has the answer looks at the output
+            _flush()  # the client reads the output as soon as it has the reply
             connection.sendall(wire.packed(("answer", (value, _late_imports()))))
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -319,7 +336,7 @@ def _flush() -> None:
 
 
 if __name__ == "__main__":
-    from openreg_testing import workers  # this file under its own name, so that send_part() knows the asker
+    from openreg_testing import workers  # imports this file under its name, so that send_part() finds the connection
 
     module, function = sys.argv[1].split(":")
     workers.attend(getattr(importlib.import_module(module), function))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One file per kind of check: ``TITLE``, ``POSITION`` in the report, and ``check(examination)``, a generator.
+"""The checks: one module per kind, with ``TITLE``, ``POSITION`` in the report and the generator ``check(examination)``.
 
 Other packages add checks by entry points of the group ``openreg_doctor.checks``, whose value is a callable that takes
-the examination and gives a section. A module of theirs is loaded without its package, whose import is examined and may
-fail or take long: ``openreg_x._doctor`` is known as ``_examined_openreg_x._doctor`` here. It imports what it needs of
-its own package relatively, and of others the standard library and the doctor.
+the examination and returns a section. The module of the callable is loaded without its package, because the package's
+import is examined and may fail or take long. ``openreg_x._doctor`` has the name ``_examined_openreg_x._doctor`` here.
+It imports modules of its package relatively, and besides them only the standard library and the doctor.
 """
 
 from __future__ import annotations
@@ -29,30 +29,28 @@ Check = Callable[[Examination], Section]
 
 
 def own_checks() -> list[ModuleType]:
-    """The modules of this folder, in the order of the report."""
+    """Returns the modules of this folder, in the order of the report."""
     modules = [importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)]
     return sorted(modules, key=lambda module: module.POSITION)
 
 
 def run(examination: Examination) -> list[Section]:
-    """All findings, in the order of the report."""
+    """Runs all checks and returns their sections, in the order of the report."""
     sections = [Section(module.TITLE, tuple(module.check(examination)), module.POSITION) for module in own_checks()]
     sections += [_run_foreign(owner, point, examination) for owner, point in installed.entry_points(GROUP)]
     return sorted(sections, key=lambda section: section.position)
 
 
 def _run_foreign(owner: str, point: EntryPoint, examination: Examination) -> Section:
-    """The section of another package's check; one that tells what is wrong with the check where it fails."""
+    """Returns the section of another package's check, or one with the check's error if the check fails."""
     try:
         section = _load(point.value)(examination)
         if not isinstance(section, Section) or not all(isinstance(item, Finding) for item in section.findings):
-            raise TypeError(f"it gave {section!r}, which is no section of findings")
+            raise TypeError(f"it returned {section!r}, which is not a Section of Findings")
     except (Exception, SystemExit) as error:
         what = f"the check {point.name} = {point.value} of {owner} fails: {type(error).__name__}: {error}"
-        fix = f"pip install --upgrade {owner}, or tell who makes it"
-        return Section(
-            "Checks", (Finding(f"checks.{point.name}", "problem", what, "what it looks at is unknown", fix),)
-        )
+        fix = f"pip install --upgrade {owner}, or report the error to its maintainers"
+        return Section("Checks", (Finding(f"checks.{point.name}", "problem", what, "what it checks is unknown", fix),))
     return section
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The names of torch.<device>, one by one."""
+"""Checks the names of torch.<device>, one by one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ POSITION = 80
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Every row of the table's first group."""
+    """Yields findings about the names in the rows of the group ``module``."""
     step = examination.probe("attributes")
     if step is None:
         return
     device = examination.order.device
     if not step.done:
         what = f"the names of torch.{device} cannot be looked up: {step.text}"
-        yield Finding("module", "problem", what, "what PyTorch finds of them is unknown", "see the cause")
+        yield Finding("module", "problem", what, "which names PyTorch finds is unknown", "resolve the error shown")
         return
     faults = step.value
     rows = [row for group in examination.groups if group.key == "module" for row in group.rows]
@@ -51,7 +51,7 @@ def check(examination: Examination) -> Iterator[Finding]:
 
 
 def _belongs_to_absent_package(examination: Examination, row: Row) -> bool:
-    """Whether the name comes with packages that are not installed, which is said among the packages."""
+    """Returns True if only packages that are not installed implement the row; the check of packages reports these."""
     owners = examination.backend.owners(row.key) if examination.backend is not None else []
     return bool(owners) and not any(owner.installed for owner in owners)
 
@@ -60,7 +60,7 @@ def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding
     device, backend = examination.order.device, examination.backend
     check_name, what = f"module.{name}", f"torch.{device}.{name}"
     if not fault:
-        return Finding(check_name, "ok", f"{what} is there")
+        return Finding(check_name, "ok", f"{what} exists")
     status: Status = "warning"
     if backend is not None or row.required:
         status = "problem"
@@ -71,5 +71,5 @@ def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding
         provider = (*backend.owners(row.key), backend.root)[0].distribution
         fix = f"pip install --force-reinstall --no-deps {provider}; look for code that changes torch.{device}"
     else:
-        fix = f"define {name} in the module given to torch._register_device_module{row.model}"
+        fix = f"define {name} in the module passed to torch._register_device_module{row.model}"
     return Finding(check_name, status, f"{what}: {fault}", row.loss, fix, chapter)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `import torch` does on its own: the entry points of the group torch.backends."""
+"""Checks what `import torch` loads: the entry points of the group torch.backends."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..probes.request import Request
 TITLE = "Loading with torch"
 POSITION = 40
 
-_NO_BACKEND = "no backend for PrivateUse1 is there: nothing that is installed brings one up"
+_NO_BACKEND = "no backend for PrivateUse1 is loaded: no installed package registers one"
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Entry points that cannot work or that clash, and the outcome of a plain `import torch`."""
+    """Yields findings about entry points that cannot work or that conflict, and about a plain `import torch`."""
     points = list(installed.entry_points(installed.BACKENDS))
     for distribution, point in points:
         yield from _unusable(distribution, point)
@@ -54,7 +54,7 @@ def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
                 f"autoload.entry-point.{name}",
                 "problem",
                 f"{' and '.join(owners)} both announce {name} in torch.backends",
-                "PyTorch calls both, and a process has room for one backend of this kind",
+                "PyTorch calls both, but a process can have only one backend for PrivateUse1",
                 f"keep one: pip uninstall {' or '.join(owners)}",
             )
     ours = examination.backend.distributions if examination.backend is not None else []
@@ -64,8 +64,8 @@ def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
             "autoload.others",
             "note",
             f"import torch also loads: {', '.join(others)}",
-            f"if one of them is a PrivateUse1 backend, the process has no room for {examination.order.device}",
-            f"{AUTOLOAD_SWITCH}=0 switches all of them off",
+            f"if one of them is a PrivateUse1 backend, the process cannot have {examination.order.device}",
+            f"set {AUTOLOAD_SWITCH}=0 to load none of them",
         )
 
 
@@ -84,7 +84,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
     backend_packages = examination.backend.distributions if examination.backend is not None else []
     loaders = [owner for owner, _ in points if owner in backend_packages]
     if backend == device and found["present"]:
-        yield Finding("autoload.device", "ok", f"import torch brings up {device}")
+        yield Finding("autoload.device", "ok", f"import torch loads {device}")
     elif backend not in ("privateuseone", device):
         yield _shadowed(examination, backend)
     elif switched_off and points:
@@ -92,7 +92,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
             "autoload.device",
             "note",
             f"{AUTOLOAD_SWITCH}={os.environ[AUTOLOAD_SWITCH]}: import torch loads no backend",
-            "programs have to import the backend's package",
+            "programs have to import the backend's package themselves",
             f"unset {AUTOLOAD_SWITCH}",
         )
     elif loaders and examination.backend is not None:
@@ -100,7 +100,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
         yield Finding(
             "autoload.device",
             "problem",
-            f"{loaders[0]} is installed, but import torch does not bring up the device",
+            f"{loaders[0]} is installed, but import torch does not load {device}",
             f"programs that import torch alone find no {device}",
             f"see the packages above; pip install --force-reinstall {loaders[0]} {root}",
         )
@@ -110,7 +110,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
             "problem",
             _NO_BACKEND,
             "there is no device to examine, and none to use",
-            "install a backend; or give the module that brings one up: --import MODULE, and --device NAME",
+            "install a backend, or give the module that registers one: --import MODULE and --device NAME",
         )
 
 
@@ -121,14 +121,14 @@ def _failed(examination: Examination, failure: children.Step) -> Finding:
         point, backend = culprit
         return _named_first(examination, point, backend, f"import torch fails: {failure.root}")
     raised = {call["point"]: call["error"] for call in calls if call["error"]}
-    told = [f"{point}{_of_its_owner(point)}: {error}" for point, error in raised.items()]
+    errors = [f"{point}{_of_its_owner(point)}: {error}" for point, error in raised.items()]
     uninstall = sorted({f"pip uninstall {owner}" for point in raised for owner in _owners(point)})
     return Finding(
         "autoload.import-torch",
         "problem",
-        f"import torch fails because of a backend that loads with it: {'; '.join(told) or failure.root}",
+        f"import torch fails because of a backend that loads with it: {'; '.join(errors) or failure.root}",
         "every program that imports torch fails, also those that do not use the device",
-        f"{', or '.join(['mend what the cause names', *uninstall])}; until then, {AUTOLOAD_SWITCH}=0 keeps import "
+        f"{', or '.join(['fix what the error names', *uninstall])}; until then, {AUTOLOAD_SWITCH}=0 keeps import "
         "torch working",
     )
 
@@ -144,7 +144,7 @@ def _shadowed(examination: Examination, backend: str) -> Finding:
 
 
 def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
-    """What became of each, see the worker; empty where one ended the process."""
+    """Returns the result of each entry point's call, as the worker reports it; empty if one ended the process."""
     request = Request(examination.order.device, call_entry_points=True)
     outcome = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
     calls: list[dict[str, str]] = outcome.value("entry points") or []
@@ -152,13 +152,13 @@ def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
 
 
 def _culprit(examination: Examination, calls: list[dict[str, str]]) -> tuple[str, str] | None:
-    """The entry point that gives PrivateUse1 another name than the device's, and that name."""
+    """Returns the entry point that gives PrivateUse1 another name than the device's, and the name; None if none."""
     names = [(call["point"], call["backend"]) for call in calls if call["backend"]]
     return next((found for found in names if found[1] != examination.order.device), None)
 
 
 def _owners(point: str) -> list[str]:
-    """The distributions that announce an entry point, given as "name = value"."""
+    """Returns the distributions that announce an entry point, which is given as "name = value"."""
     points = installed.entry_points(installed.BACKENDS)
     return [owner for owner, item in points if point == f"{item.name} = {item.value}"]
 
@@ -171,13 +171,13 @@ def _of_its_owner(point: str) -> str:
 def _named_first(examination: Examination, point: str, backend: str, state: str) -> Finding:
     device = examination.order.device
     owners = _owners(point)
-    # A backend that a program imports by itself works where loading with torch is switched off.
+    # A backend that programs import explicitly works if loading with torch is switched off.
     avoidable = bool(examination.order.imports) and examination.backend is None
     return Finding(
         "autoload.shadowed",
         "warning" if avoidable else "problem",
         f"the backend {backend!r} names PrivateUse1 before {device} does ({point}{_of_its_owner(point)}); {state}",
         f"a process has one PrivateUse1 backend, so there is no {device}",
-        f"use one of the two per process: {AUTOLOAD_SWITCH}=0 and import the one you want"
+        f"use one of the two per process: set {AUTOLOAD_SWITCH}=0 and import that one"
         + (f", or pip uninstall {owners[0]}" if owners else ""),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The devices: how many, and what they are."""
+"""Checks the number of devices and their properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POSITION = 70
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Number and properties, as the device's module gives them."""
+    """Yields findings about the number and properties of devices, as the device's module returns them."""
     step = examination.probe("properties")
     if step is None:
         return
@@ -21,9 +21,9 @@ def check(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             "device.count",
             "problem",
-            f"the devices cannot be described: {step.text}",
+            f"the number and properties of devices cannot be read: {step.text}",
             "programs cannot choose a device",
-            "see the cause",
+            "resolve the error shown",
         )
         return
     found = step.value
@@ -32,8 +32,8 @@ def check(examination: Examination) -> Iterator[Finding]:
             "device.count",
             "problem",
             f"is_available() is {found['available']}, device_count() is {found['count']}",
-            "programs go on without the device",
-            "see the settings and the cause above",
+            "programs run without the device",
+            "correct the settings and resolve the errors listed above",
         )
     elif found["count"] > 0:
         yield Finding("device.count", "ok", f"{found['count']} available")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C++ interfaces, function by function, and the registrations that have neither functions nor names."""
+"""Checks the C++ interfaces, function by function, and the registrations without functions and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..table import Group, Row
 TITLE = "Hooks and registrations"
 POSITION = 90
 
-# How an interface is registered.
+# The call that registers each interface.
 _REGISTER = {
     "accelerator_hooks": "at::RegisterPrivateUse1HooksInterface(&hooks), once, when the library is loaded",
     "private_use1_hooks": "at::RegisterPrivateUse1HooksInterface(&hooks), once, when the library is loaded",
@@ -27,18 +27,18 @@ _REGISTER = {
     "generator": "getNewGenerator and getDefaultGenerator of the hooks, with a c10::GeneratorImpl",
     "graph": "REGISTER_GRAPH_IMPL(NAME, Graph), where NAME is the device's name in upper case",
 }
-# What is said of a function that is not there, by PyTorch or an exercise; anything else is raised by one that is.
+# Words in errors of PyTorch and of exercises about an absent function; any other error comes from one that exists.
 _ABSENT = re.compile(r"implement|not supported|not registered|missing|inherits|no kernel|no fallback", re.IGNORECASE)
 # Interfaces without which a device cannot be used at all.
 _REQUIRED = {"accelerator_hooks", "guard", "allocator"}
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Every other group of the table."""
+    """Yields findings about every group of the table except ``module``."""
     if not examination.reached or examination.order.operator:
         return
     for group in examination.groups:
-        if group.key != "module":  # a check of its own
+        if group.key != "module":  # which checks.attributes examines
             yield from _group(examination, group)
 
 
@@ -51,8 +51,8 @@ def _group(examination: Examination, group: Group) -> Iterator[Finding]:
         yield Finding(
             group.key,
             "problem" if serious else "warning",
-            f"{group.title} is not registered: {_told(anchor)}",
-            f"what asks for it fails: {readers}",
+            f"{group.title} is not registered: {_failure_text(anchor)}",
+            f"what uses it fails: {readers}",
             _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
             "" if examination.backend is not None else group.rows[0].chapter,
         )
@@ -64,23 +64,25 @@ def _group(examination: Examination, group: Group) -> Iterator[Finding]:
 def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
     step = examination.probe(row.key)
     if step is None:
-        alone = f"try what asks for it: {row.reader}"
-        return _unseen(row, reason(row.key), "run the doctor with --compiler" if needs_compiler(row.key) else alone)
+        fix = "run the doctor with --compiler" if needs_compiler(row.key) else f"test what uses it: {row.reader}"
+        return _unseen(row, reason(row.key), fix)
     if step.unseen:
-        return _unseen(row, step.unseen, f"if that should work, mend it and run the doctor again{row.model}")
+        return _unseen(row, step.unseen, f"if it should work, correct it and run the doctor again{row.model}")
     if group_missing and step.root:
-        return _unseen(row, "the interface is not registered", "register it, as said above")
+        return _unseen(row, "the interface is not registered", "register it, as its finding describes")
     if step.done:
-        return Finding(row.key, "ok", f"{row.name} answers")
+        return Finding(row.key, "ok", f"{row.name} works")
     status: Status = "problem" if examination.backend is not None or row.required else "warning"
-    told = _told(step)
-    absent = step.ended or _ABSENT.search(told)
-    fix = _fix(examination, row, f"implement {row.name}" if absent else f"correct {row.name}, which raises that")
+    failure = _failure_text(step)
+    is_absent = step.ended or _ABSENT.search(failure)
+    fix = _fix(
+        examination, row, f"implement {row.name}" if is_absent else f"correct {row.name}, which raises this error"
+    )
     if withheld := _withheld(examination, row):
         status = "problem" if row.required else "note"
         fix = f"unset {withheld}"
     chapter = "" if examination.backend is not None else row.chapter
-    return Finding(row.key, status, f"{row.name}: {told}", row.loss, fix, chapter)
+    return Finding(row.key, status, f"{row.name}: {failure}", row.loss, fix, chapter)
 
 
 def _unseen(row: Row, why: str, fix: str) -> Finding:
@@ -88,13 +90,13 @@ def _unseen(row: Row, why: str, fix: str) -> Finding:
 
 
 def _withheld(examination: Examination, row: Row) -> str:
-    """The setting under which the package that answers the row registers less on purpose, if one is set."""
+    """Returns the setting that makes the row's package register fewer hooks on purpose; empty if none does."""
     owners = examination.backend.owners(row.key) if examination.backend is not None else []
     return next(iter(owners[0].withheld()), "") if owners and owners[0].installed else ""
 
 
-def _told(step: Step) -> str:
-    """What the exercise met; a crash is worth a word of its own."""
+def _failure_text(step: Step) -> str:
+    """Returns the error of an exercise, or that it crashed."""
     return f"the call that needs it crashes: {step.ended}" if step.ended else step.text
 
 

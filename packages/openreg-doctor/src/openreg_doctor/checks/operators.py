@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many operators are registered under the backend's dispatch keys, by whom, and what becomes of the others."""
+"""Checks how many operators have kernels for the backend's dispatch keys, from which libraries, and how others run."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from typing import Any
 
 from ..backend import Package
 from ..examination import Examination
-from ..explanation import FALLBACK, NATIVE, served
+from ..explanation import FALLBACK, NATIVE, kind_of_kernel
 from ..finding import Finding
 from ..table import Row
 
 TITLE = "Operators"
 POSITION = 100
 
-# The rows of the table that tell who brings the kernels and the rules for autocast.
+# The rows of the table whose packages register the kernels and the rules for autocast.
 _KERNELS, _RULES = "registration.the minimal set of operators", "registration.rules of AutocastPrivateUse1"
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """The three dispatch keys of a backend."""
-    asked = examination.probe("operator")
-    if asked is not None and asked.root:
-        what = f"the dispatcher does not tell about {examination.order.operator}: {asked.text}"
-        yield Finding("operators.explanation", "problem", what, "no explanation", "see the cause")
-    if asked is not None and asked.done:
-        yield from _overloads(examination, asked.value)
+    """Yields findings about the three dispatch keys of a backend, and the overloads of the operator to explain."""
+    explained = examination.probe("operator")
+    if explained is not None and explained.root:
+        what = f"the dispatcher's tables for {examination.order.operator} cannot be read: {explained.text}"
+        costs = "how the operator is implemented is unknown"
+        yield Finding("operators.explanation", "problem", what, costs, "resolve the error shown")
+    if explained is not None and explained.done:
+        yield from _overloads(examination, explained.value)
     step = examination.probe("operators")
     if step is None:
         return
     if not step.done:
         what = f"the operators of {examination.order.device} cannot be counted: {step.text}"
-        yield Finding("operators.PrivateUse1", "problem", what, "who serves them is unknown", "see the cause")
+        costs = "which libraries implement them is unknown"
+        yield Finding("operators.PrivateUse1", "problem", what, costs, "resolve the error shown")
         return
     found = step.value
     yield _kernels(examination, found)
@@ -41,32 +43,32 @@ def check(examination: Examination) -> Iterator[Finding]:
         "operators.AutogradPrivateUse1",
         "ok",
         f"AutogradPrivateUse1: {found['operators']['AutogradPrivateUse1']} kernels of the backend; "
-        "PyTorch's derivatives serve the other operators",
+        "the other operators have PyTorch's derivatives",
     )
     yield _autocast(examination, found)
 
 
 def _overloads(examination: Examination, found: dict[str, Any]) -> Iterator[Finding]:
-    """The overloads of the operator to explain that no kernel of the device serves in the end."""
+    """Yields findings about the overloads of the operator to explain that fall back to the CPU or have no kernel."""
     device = examination.order.device
     for name, entries in {found.get("name", ""): found.get("table", {}), **found.get("others", {})}.items():
-        how = served(entries)
+        how = kind_of_kernel(entries)
         if not name or how == NATIVE:
             continue
         if how == FALLBACK:
-            costs = "a call waits for the device, and copies operands to the host and results back"
+            costs = "a call synchronizes the device, and copies operands to the host and results back"
             what = f"{name} falls back to the CPU"
         elif how:
-            continue  # the operators that it calls tell
+            continue  # a composite; the operators that it calls may have kernels
         else:
             what, costs = (
                 f"{name} has neither a kernel for {device} nor a fallback",
                 "a call raises NotImplementedError",
             )
-        yield Finding(f"operators.overload.{name}", "warning", what, costs, _give_kernel(examination, name))
+        yield Finding(f"operators.overload.{name}", "warning", what, costs, _fix_missing_kernel(examination, name))
 
 
-def _give_kernel(examination: Examination, name: str) -> str:
+def _fix_missing_kernel(examination: Examination, name: str) -> str:
     owner = _owner(examination, _KERNELS)
     if owner is not None and not owner.installed:
         return f"pip install {owner.distribution}"
@@ -75,7 +77,7 @@ def _give_kernel(examination: Examination, name: str) -> str:
 
 
 def _owner(examination: Examination, key: str) -> Package | None:
-    """The package of the device that answers a row, or would."""
+    """Returns the first package that implements a row, or would if it were installed; None if there is none."""
     owners = examination.backend.owners(key) if examination.backend is not None else []
     return owners[0] if owners else None
 
@@ -87,14 +89,14 @@ def _row(examination: Examination, key: str) -> Row | None:
 def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
     libraries, device = found["libraries"], examination.order.device
     owner = _owner(examination, _KERNELS)
-    said = ", ".join(f"{number} from {name}" for name, number in sorted(libraries.items()))
-    if set(libraries) - {"PyTorch"}:  # which registers some for every backend, as of c10d
-        return Finding("operators.PrivateUse1", "ok", f"PrivateUse1: {sum(libraries.values())} kernels ({said})")
+    counts = ", ".join(f"{number} from {name}" for name, number in sorted(libraries.items()))
+    if set(libraries) - {"PyTorch"}:  # PyTorch registers kernels for every backend, for example of c10d
+        return Finding("operators.PrivateUse1", "ok", f"PrivateUse1: {sum(libraries.values())} kernels ({counts})")
     return Finding(
         "operators.PrivateUse1",
-        "note",  # the row of the minimal set of operators is the problem
-        f"no operator has a kernel for {device}" + (f", apart from {said}" if said else ""),
-        f'no tensor can be made on the device: torch.empty(1, device="{device}") fails',
+        "note",  # the row of the minimal set of operators reports the problem
+        f"no operator has a kernel for {device}" + (f", apart from {counts}" if counts else ""),
+        f'no tensor can be created on the device: torch.empty(1, device="{device}") fails',
         f"pip install {owner.distribution}"
         if owner is not None
         else "begin with the minimal set: "
@@ -105,12 +107,12 @@ def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
 def _fallback(found: dict[str, Any]) -> Finding:
     name = "operators.fallback"
     if found["fallbacks"]["PrivateUse1"]:
-        return Finding(name, "ok", "a fallback serves operators without a kernel")
+        return Finding(name, "ok", "a fallback runs operators without a kernel")
     return Finding(
         name,
         "note",
         "there is no fallback: an operator without a kernel raises NotImplementedError",
-        "operators that are not written yet cannot be used",
+        "operators without a kernel cannot be used",
         "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) with a boxed function, such as at::native::cpu_fallback",
     )
 
@@ -119,7 +121,7 @@ def _autocast(examination: Examination, found: dict[str, Any]) -> Finding:
     name, device = "operators.AutocastPrivateUse1", examination.order.device
     count = found["operators"]["AutocastPrivateUse1"]
     if count and found["fallbacks"]["AutocastPrivateUse1"]:
-        return Finding(name, "ok", f"AutocastPrivateUse1: {count} rules; the other operators are left alone")
+        return Finding(name, "ok", f"AutocastPrivateUse1: {count} rules; the other operators run without casts")
     if count:
         return Finding(
             name,

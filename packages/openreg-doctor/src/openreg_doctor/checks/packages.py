@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which packages of the device are there, whether they fit each other, and whether one hides another."""
+"""Checks which packages of the device are installed, that they fit each other, and that no copy hides another."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ POSITION = 20
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Where packages declare the device: each, its requirements, its copies. Nothing is known of other backends'."""
+    """Yields findings about each package of a declared device, its requirements and its copies."""
     for name, reason in examination.undeclared.items():
         what = f"{name} {reason}"
-        fix = f"pip install --upgrade --force-reinstall {name}, or tell who makes it"
-        yield Finding(f"packages.{name}.declaration", "warning", what, "the doctor does not know what it brings", fix)
+        fix = f"pip install --upgrade --force-reinstall {name}, or report the error to its maintainers"
+        yield Finding(f"packages.{name}.declaration", "warning", what, "the doctor cannot check what it provides", fix)
     backend = examination.backend
     if backend is None:
         return
@@ -61,7 +61,7 @@ def _package(name: str, backend: Backend, found: dict[str, list[Distribution]]) 
 
 
 def _without(name: str, backend: Backend) -> str:
-    """What is lost without a package; empty where that is not known."""
+    """Returns what does not work without a package; empty if that is not declared."""
     package = backend.known(name)
     return f"without it: {package.without}" if package is not None and package.without else ""
 
@@ -70,14 +70,14 @@ def _absent(name: str, module: str, backend: Backend) -> Finding:
     if installed.copies(module):
         what = f"{module} is on the path, but no distribution {name} is installed"
         return Finding(f"packages.{name}", "warning", what, "pip cannot check its version", f"pip install {name}")
-    costs = _without(name, backend) or "what it brings is missing"
+    costs = _without(name, backend) or "what it provides is missing"
     return Finding(f"packages.{name}", "note", f"{name} is not installed", costs, f"pip install {name}")
 
 
 def _requirements(
     name: str, distribution: Distribution, backend: Backend, found: dict[str, list[Distribution]]
 ) -> Iterator[Finding]:
-    """What the package declares and does not find."""
+    """Yields a finding for each requirement that is not installed, or in a version that does not fit."""
     for line in distribution.requires or ():
         try:
             requirement = Requirement(line)
@@ -85,7 +85,7 @@ def _requirements(
             continue
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
-        needed = installed.normalised(requirement.name)
+        needed = installed.normalized(requirement.name)
         present = found[needed][0].version if needed in found else None
         if present is not None and requirement.specifier.contains(present, prereleases=True):
             continue
@@ -106,6 +106,6 @@ def _copies(module: str) -> Iterator[Finding]:
             f"packages.{module}.copies",
             "problem",
             f"{module} is on the path {len(places)} times: {places[0]} hides {', '.join(map(str, places[1:]))}",
-            "Python takes one version and pip another; native parts of two versions do not fit each other",
-            f"remove one of them: look at PYTHONPATH and the current directory, or pip uninstall {module}",
+            "Python imports one version and pip checks another; native parts of two versions do not fit each other",
+            f"remove one of them: check PYTHONPATH and the current directory, or pip uninstall {module}",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Python, the operating system and torch."""
+"""Checks Python, its platform and torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLDEST = (3, 10)
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Versions, and whether ``import torch`` works with nothing else loaded."""
+    """Yields findings about the versions, and about ``import torch`` with nothing else loaded."""
     version = platform.python_version()
     what = f"Python {version} at {sys.executable}, {sysconfig.get_platform()}"
     if sys.version_info >= _OLDEST:
@@ -30,8 +30,8 @@ def check(examination: Examination) -> Iterator[Finding]:
     yield _torch(examination)
 
 
-def _wanted(examination: Examination) -> str:
-    """The torch that the device's package asks for; any, where there is no such package."""
+def _torch_requirement(examination: Examination) -> str:
+    """Returns the device package's requirement on torch; "torch" if no package declares the device."""
     return installed.required(examination.backend.root.distribution, "torch") if examination.backend else "torch"
 
 
@@ -43,20 +43,19 @@ def _torch(examination: Examination) -> Finding:
             "problem",
             f"`{failure.name}` fails: {failure.text}",
             "nothing else works",
-            f"install torch again: pip install --force-reinstall '{_wanted(examination)}'; "
-            "or remove what its error names; "
-            f"{AUTOLOAD_SWITCH}=0 leaves out backends that load with it",
+            f"pip install --force-reinstall '{_torch_requirement(examination)}', or remove what the error names; "
+            f"set {AUTOLOAD_SWITCH}=0 to import torch without the backends that load with it",
         )
     found = examination.started.value("import torch")
     if not found:
-        return Finding(name, "unseen", "torch was not imported", "nothing is known of it", "mend what stands below")
+        return Finding(name, "unseen", "torch was not imported", "its version is unknown", "resolve the problems below")
     recorded = installed.all_distributions().get("torch")
     if recorded and recorded[0].version.partition("+")[0] != found["version"].partition("+")[0]:
         return Finding(
             name,
             "problem",
-            f"torch {found['version']} is imported from {found['file']}, but pip knows torch {recorded[0].version}",
-            "requirements are judged by another torch than the one that runs",
-            "remove the copy that pip does not know (see PYTHONPATH), or pip install --force-reinstall torch",
+            f"torch {found['version']} is imported from {found['file']}, but pip lists torch {recorded[0].version}",
+            "pip checks requirements against another torch than the one that is imported",
+            "remove the copy that pip does not list (see PYTHONPATH), or pip install --force-reinstall torch",
         )
     return Finding(name, "ok", f"torch {found['version']} at {found['file']}")

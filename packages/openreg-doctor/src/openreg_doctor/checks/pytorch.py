@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the installed PyTorch asks what the record of its release says: what is new, gone or changed.
+"""Compares the interfaces of the installed PyTorch with the record of its release: what is new, gone or changed.
 
-A release that is not recorded, such as a nightly build, is compared with the newest one that is.
+A release without a record, such as a nightly build, is compared with the newest recorded one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..finding import Finding
 TITLE = "Interfaces of PyTorch"
 POSITION = 85
 
-# The doctor's own repository has it.
-_RECORDED = "packages/openreg-doctor/tools/interfaces.py"
+# The tool that records a release, in the doctor's repository.
+_RECORD_TOOL = "packages/openreg-doctor/tools/interfaces.py"
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """One finding for each function that differs; one for all, where none does."""
+    """Yields a finding for each function that differs, or one finding if none does."""
     if examination.order.operator:
         return
     torch = installed.all_distributions().get("torch")
@@ -35,8 +35,8 @@ def check(examination: Examination) -> Iterator[Finding]:
             "pytorch",
             "unseen",
             f"torch {version} is installed without its headers",
-            "nothing tells whether it asks what openreg answers",
-            "install a torch with headers, as its wheels have them, and run the doctor again",
+            "its interfaces cannot be compared with the record",
+            "install a torch with headers, as in its wheels, and run the doctor again",
         )
         return
     release = declarations.closest(record, ".".join(version.split(".")[:2]))
@@ -47,16 +47,16 @@ def check(examination: Examination) -> Iterator[Finding]:
             "warning",
             item.text(f"torch {release}", f"torch {version}"),
             _cost(item),
-            f"answer it, and record the release: {_RECORDED}",
+            f"adapt the backend to it, and record the release: {_RECORD_TOOL}",
         )
     if not differences:
         count = sum(len(functions) for functions in found.values())
-        yield Finding("pytorch", "ok", f"torch {version} declares the {count} functions that torch {release} asks for")
+        yield Finding("pytorch", "ok", f"torch {version} declares the {count} recorded functions of torch {release}")
 
 
 def _cost(item: declarations.Difference) -> str:
     if not item.before:
-        return "nobody here answers it; PyTorch's own answer, if it has one, counts"
+        return "no backend for the recorded release implements it; PyTorch's default applies, if there is one"
     if not item.after:
-        return "nothing calls what overrides it"
+        return "PyTorch does not call what overrides it"
     return "what overrides it is no longer called, or does not compile"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Environment variables of the device's packages: which are set, to what, which are refused or unknown."""
+"""Checks the environment variables of the device's packages: their values, and which are rejected or unknown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ POSITION = 50
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Each variable that an installed package declares, with its value or default; and those that none does."""
+    """Yields a finding for each variable that an installed package declares, with its value or default.
+
+    Also yields one for each other variable with the prefix of the backend's settings.
+    """
     backend = examination.backend
     if backend is None:
         return
@@ -28,7 +31,7 @@ def check(examination: Examination) -> Iterator[Finding]:
         elif value is None:
             yield Finding(f"settings.{name}", "ok", f"{name} is not set: {setting.default}")
         elif setting.restricts and value != setting.default:
-            fix = f"unset {name} if that is not meant"
+            fix = f"unset {name} if that is not intended"
             yield Finding(f"settings.{name}", "note", f"{name}={value}", setting.restricts, fix)
         else:
             yield Finding(f"settings.{name}", "ok", f"{name}={value}")
@@ -43,9 +46,9 @@ def _refused(name: str, examination: Examination) -> Finding:
     return Finding(
         f"settings.{name}",
         "problem",
-        f"{name}={os.environ.get(name, '')!r} is refused: {examination.refused[name]}",
-        "the device does not start",
-        f"give what is accepted, or unset {name}",
+        f"{name}={os.environ.get(name, '')!r} is rejected: {examination.refused[name]}",
+        "the device cannot be used",
+        f"set an accepted value, or unset {name}",
     )
 
 
@@ -61,7 +64,7 @@ def _unknown(name: str, examination: Examination, backend: Backend, declared: It
     return Finding(
         f"settings.{name}",
         "warning",
-        f"{name} is not a setting of {backend.device}" + (f"; is {close[0]} meant?" if close else ""),
+        f"{name} is not a setting of {backend.device}" + (f"; a similar setting is {close[0]}" if close else ""),
         "it has no effect",
         f"write {close[0]}, or unset {name}" if close else f"unset {name}",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the packages can be imported, one after the other, without autoload; and if not, why."""
+"""Checks that the packages can be imported, one after the other, without autoload; if not, explains why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLE = "Start-up"
 POSITION = 60
 
 _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
-# The first that fits, after those that the device's packages declare.
+# The first one whose pattern matches applies, after those that the device's packages declare.
 _FAULTS = (
     Fault(r"cannot open shared object|Library not loaded|DLL load failed|image not found", "missing shared library",
            _REINSTALL),
@@ -25,9 +25,9 @@ _FAULTS = (
            _REINSTALL),
     Fault(r"invalid ELF|file too short|not a mach-o|not a valid Win32", "damaged shared library", _REINSTALL),
     Fault(r"No module named", "missing module", _REINSTALL + ", or install the module that is named"),
-    Fault(r"the process ended with signal", "crash", _REINSTALL + "; the calls above say where it happened"),
-    Fault(r"gave no answer", "hang", "run `python -X faulthandler -c 'import {module}'` to see where; or give the "
-           "doctor a longer --timeout"),
+    Fault(r"the process ended with signal", "crash", _REINSTALL + "; the calls in the error show where it happened"),
+    Fault(r"reported nothing within", "hang", "run `python -X faulthandler -c 'import {module}'` to see where; or give "
+           "the doctor a longer --timeout"),
 )  # fmt: skip
 _NO_MODULE_NAME = Fault("", "not the name of a module", "correct the entry point in the package, or remove it: "
                          "pip uninstall {distribution}")  # fmt: skip
@@ -35,28 +35,29 @@ _ANY_FAULT = Fault("", "broken plug-in", _REINSTALL + ", or remove it: pip unins
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """One finding per module that brings the device up, one for the device's initialisation, and what went wrong."""
+    """Yields findings about each module of the device, its initialization, and the end and report of the process."""
     steps = examination.started.steps
     for name, step in steps.items():
         if name.startswith(import_step("")) and name != import_step("torch"):
             yield _imported(examination, name.removeprefix(import_step("")), step)
     start = steps.get(f"{Request.PROBE}initialise")
     if start is not None and start.root:
-        fix = "see the cause" if examination.backend is None else "see the settings above and what the cause names"
-        yield Finding("startup.initialise", "problem", f"the device does not start: {start.text}", "everything", fix)
+        fix = "resolve the error shown" if examination.backend is None else "correct the settings or resolve the error"
+        what = f"the device cannot be initialized: {start.text}"
+        yield Finding("startup.initialise", "problem", what, "the device cannot be used", fix)
     elif start is not None and start.done:
-        yield Finding("startup.initialise", "ok", "the device starts")
+        yield Finding("startup.initialise", "ok", "the device initializes")
     end = steps.get(answers.END)
     if end is not None and end.ended:
-        yield Finding("startup.exit", "problem", end.ended, "the process ends abnormally", "see its standard error")
+        yield Finding("startup.exit", "problem", end.ended, "the process ends abnormally", "resolve the error shown")
     device = steps.get("device")
     if device is not None and device.root:
-        what = f"PyTorch does not tell which device there is: {device.text}"
-        yield Finding("startup.device", "problem", what, "the device could not be examined", "see the cause")
+        what = f"PyTorch's name for the device cannot be read: {device.text}"
+        yield Finding("startup.device", "problem", what, "the device could not be examined", "resolve the error shown")
     report = steps.get(answers.REPORT)
     if report is not None and report.error:
-        costs = "what those lines would have told is unknown"
-        fix = "look for code of the backend that forks, or writes to files that it did not open, when it is imported"
+        costs = "the results in these lines are unknown"
+        fix = "look for code that forks or writes to files that it did not open, when the backend is imported"
         yield Finding("startup.report", "problem", report.error, costs, fix)
 
 
@@ -70,17 +71,17 @@ def _imported(examination: Examination, module: str, step: Step) -> Finding:
     if not _is_module_name(module):
         fault = _NO_MODULE_NAME
     distribution = backend.distribution_of(module) if backend is not None else installed.distribution_of(module)
-    everything = backend is None or module == backend.root.module
+    is_root = backend is None or module == backend.root.module
     torch = installed.required(backend.root.distribution, "torch") if backend is not None else "torch"
     return Finding(
         name,
         "problem",
         f"{module} does not load ({fault.name}): {step.text}",
-        "everything" if everything else f"what {distribution} brings",
+        "the device cannot be used" if is_root else f"what {distribution} provides",
         fault.fix.format(distribution=distribution, module=module, torch=torch),
     )
 
 
 def _is_module_name(value: str) -> bool:
-    """Whether an entry point's value is a module, without attribute or extras."""
+    """Returns True if an entry point's value is the name of a module, without attribute or extras."""
     return re.fullmatch(r"\w+(\.\w+)*", value) is not None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs in the children: each exercise is a call whose failure says that something is missing."""
+"""The code of child processes. An exercise is a call that fails if a hook, name or registration is missing."""

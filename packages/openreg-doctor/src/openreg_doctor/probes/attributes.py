@@ -11,8 +11,8 @@ import torch
 
 from .device import Device
 
-# What PyTorch expects of a name beyond that it exists, and what it does not say itself when it is not so. All
-# others are called.
+# What PyTorch expects of a name besides its existence, without an error of PyTorch's if it is otherwise. All other
+# names must be callable.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "_initialized": (lambda value: isinstance(value, bool), "should be a bool that is always up to date"),
     "Stream": (lambda value: inspect.isclass(value) and issubclass(value, torch.Stream), "should derive torch.Stream"),
@@ -26,7 +26,7 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
-    """For each name what is wrong with it; empty if nothing is. Dotted names lead through modules and classes."""
+    """Returns what is wrong with each name; empty if nothing is. Dotted names lead through modules and classes."""
     if device.module is None:
         return dict.fromkeys(names, f"torch.{device.name} does not exist")
     result = {name: _look_up(device, name) for name in names}

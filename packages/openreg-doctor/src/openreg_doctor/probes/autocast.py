@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Observes what an operator's autocast rule does: which overload it calls in the end, with which types.
+"""Observes an operator's autocast rule: which overload it calls in the end, with which dtypes.
 
-A rule calls the operator again, which gets to its autograd kernel. For the time of the observation that kernel is one
-that notes what it gets and raises, and tensors have no data (FakeTensor): neither kernels nor sensible arguments are
-needed, and nothing is computed.
+A rule calls the operator again, which reaches the operator's autograd kernel. During the observation another kernel
+replaces that one, records its arguments and raises. Tensors have no data (FakeTensor). So neither kernels nor
+meaningful arguments are needed, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import torch
 from .device import Device, has_kernel
 from .request import Unseen
 
-# The types of an operator's tensors, repeated as often as it has tensors.
+# The dtypes of an operator's tensors, repeated if it has more tensors.
 _CASES = {
     "float32": (torch.float32,),
     "float16": (torch.float16,),
     "mixed": (torch.float16, torch.float32),
 }
-# Any value that the dispatcher takes, by the type's name in a schema.
+# A value that the dispatcher accepts, by the type's name in a schema.
 _VALUES: dict[str, Any] = {
     "bool": True,
     "str": "any",
@@ -42,7 +42,10 @@ _VALUES: dict[str, Any] = {
 
 
 class _ReachedError(Exception):
-    """Raised in place of running an autograd kernel: ``called``, the overload, and ``types``, of what it was given."""
+    """An exception instead of the run of an autograd kernel.
+
+    ``called`` is the overload, ``types`` has the dtypes of its tensors, and ``dtypes`` its arguments that are dtypes.
+    """
 
     def __init__(self, called: str, values: list[Any]) -> None:
         super().__init__(called)
@@ -52,11 +55,11 @@ class _ReachedError(Exception):
 
 
 def observe(device: Device, name: str) -> dict[str, dict[str, Any]]:
-    """Case of operands -> what a call under autocast to float16 came to; empty for an operator without a rule.
+    """Returns the result of a call under autocast to float16, by case of operands; empty without a rule.
 
-    That is ``called``, an overload, with ``types`` of its tensors and ``dtypes`` that were named to it; or ``error``,
-    what the rule raised; or nothing, if the rule is content without the operator. ``given`` has the tensors' types of
-    the call itself. Raises Unseen where no arguments can be made.
+    A result has ``given``, the dtypes of the call's tensors. If the rule called the operator, it has ``called``,
+    ``types`` and ``dtypes``, as in ``_ReachedError``. If the rule raised, it has ``error``. Raises Unseen if no
+    arguments can be made.
     """
     if not has_kernel(name, "AutocastPrivateUse1"):
         return {}
@@ -65,23 +68,23 @@ def observe(device: Device, name: str) -> dict[str, dict[str, Any]]:
     namespace, _, full = name.partition("::")
     packet = getattr(getattr(torch.ops, namespace), full.partition(".")[0])
     operator = getattr(packet, full.partition(".")[2] or "default")
-    # A rule may call another overload than its own: those of `norm` that have no argument `dtype` do.
-    with _noting(namespace, [getattr(packet, overload) for overload in packet.overloads()]), FakeTensorMode():
+    # A rule may call another overload than its operator: those of `norm` without an argument `dtype` do.
+    with _recording(namespace, [getattr(packet, overload) for overload in packet.overloads()]), FakeTensorMode():
         return {case: _call(device, operator, types) for case, types in _CASES.items()}
 
 
 @contextmanager
-def _noting(namespace: str, operators: list[Any]) -> Iterator[None]:
-    """Puts kernels that note in place of the autograd kernels of these operators, and takes them away again."""
-    # A backend may have an autograd kernel of its own, which comes back; until then PyTorch warns.
+def _recording(namespace: str, operators: list[Any]) -> Iterator[None]:
+    """Replaces the autograd kernels of these operators by recording ones, until the context ends."""
+    # PyTorch warns if the backend has an autograd kernel, which is restored at the end of the context.
     with warnings.catch_warnings(), torch.library._scoped_library(namespace, "IMPL") as library:
         warnings.simplefilter("ignore")
         for operator in operators:
-            library.impl(operator, _note(operator._schema), "AutogradPrivateUse1", allow_override=True)
+            library.impl(operator, _recorder(operator._schema), "AutogradPrivateUse1", allow_override=True)
         yield
 
 
-def _note(schema: Any) -> Callable[..., NoReturn]:
+def _recorder(schema: Any) -> Callable[..., NoReturn]:
     called = f"{schema.name}.{schema.overload_name}".removesuffix(".")
 
     def kernel(*args: Any, **kwargs: Any) -> NoReturn:
@@ -113,12 +116,12 @@ def _call(device: Device, operator: Any, types: tuple[torch.dtype, ...]) -> dict
         if not argument.has_default_value()
     }
     if not made:
-        raise Unseen("it takes no tensor, without which no rule applies")
+        raise Unseen("the operator takes no tensor, so that no rule applies")
     try:
         with _autocast(device.name):
             operator(**arguments)
-    except _ReachedError as note:
-        return {"given": made, "called": note.called, "types": note.types, "dtypes": note.dtypes}
+    except _ReachedError as reached:
+        return {"given": made, "called": reached.called, "types": reached.types, "dtypes": reached.dtypes}
     except Exception as error:
         text = str(error).splitlines()[0] if str(error) else ""
         return {"given": made, "error": f"{type(error).__name__}: {text}"}
@@ -132,12 +135,12 @@ def _value(kind: str, tensor: Callable[[], torch.Tensor]) -> Any:
         return None
     if kind in _VALUES:
         return _VALUES[kind]
-    raise Unseen(f"no value of type {kind} to call it with")
+    raise Unseen(f"no value of type {kind} is known for a call of the operator")
 
 
 @contextmanager
 def _autocast(device: str) -> Iterator[None]:
-    """Autocast to float16; torch.autocast would disable itself where the backend does not list the type."""
+    """Enables autocast to float16. torch.autocast would disable itself if the backend does not list the dtype."""
     before = torch.get_autocast_dtype(device), torch.is_autocast_enabled(device)
     torch.set_autocast_dtype(device, torch.float16)
     torch.set_autocast_enabled(device, True)

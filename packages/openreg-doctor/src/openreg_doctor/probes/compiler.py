@@ -18,7 +18,10 @@ def _interface(device: Device) -> object:
 
 
 def _members(*names: str) -> Callable[[Device], None]:
-    """Whether the device's interface has members of its own; those of the base class raise when they are called."""
+    """Returns an exercise that raises NotImplementedError unless the device's interface overrides these members.
+
+    The members of the base class raise when they are called.
+    """
 
     def check(device: Device) -> None:
         from torch._dynamo.device_interface import DeviceInterface
@@ -26,13 +29,13 @@ def _members(*names: str) -> Callable[[Device], None]:
         interface = _interface(device)
         missing = [name for name in names if _get(interface, name) is _get(DeviceInterface, name)]
         if missing:
-            raise NotImplementedError(f"{interface} inherits what raises: {', '.join(missing)}")
+            raise NotImplementedError(f"{interface} inherits members that raise: {', '.join(missing)}")
 
     return check
 
 
 def _get(interface: object, name: str) -> object:
-    """A member; dots lead into nested classes. None where the base class has none either."""
+    """Returns a member; dots lead into nested classes. Returns None if the member does not exist."""
     try:
         return attrgetter(name)(interface)
     except AttributeError:
@@ -58,15 +61,20 @@ def _compile(device: Device) -> None:
     operand = device.tensor()
     compiled = torch.compile(lambda tensor: tensor + tensor, backend="aot_eager")
     if compiled(operand).tolist() != (operand + operand).tolist():
-        raise RuntimeError("a compiled addition gives other numbers")
+        raise RuntimeError("a compiled addition returns other values than an eager one")
 
 
 def _decompositions(device: Device) -> None:
-    """Linear is the composite operator that backends override most."""
+    """Raises RuntimeError if run_decompositions() leaves aten::linear in a program.
+
+    aten::linear is the composite operator that backends override most.
+    """
     values = device.tensor()
     program = torch.export.export(_Linear(), (values.reshape(1, 2), values.reshape(1, 2))).run_decompositions()
     if torch.ops.aten.linear.default in {node.target for node in program.graph.nodes}:
-        raise RuntimeError("aten::linear, which the device has as one operator, stays in a program that is taken apart")
+        raise RuntimeError(
+            "aten::linear, for which the device has a kernel, remains in a program after run_decompositions()"
+        )
 
 
 class _Linear(torch.nn.Module):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device under examination."""
+"""The backend that a child process examines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .request import Unseen
 
 
 def has_kernel(operator: str, key: str = "PrivateUse1") -> bool:
-    """Whether a kernel is registered for the operator under the dispatch key itself."""
+    """Returns True if a kernel is registered for the operator and exactly this dispatch key."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(operator, key)
 
 
@@ -22,22 +22,25 @@ class Device:
     """A PrivateUse1 backend in this process."""
 
     name: str
-    module: ModuleType | None  # what torch.<name> is
+    module: ModuleType | None  # torch.<name>; None if it does not exist
 
     @staticmethod
     def find(name: str) -> Device | None:
-        """The backend if the process has it."""
+        """Returns the backend of this name; None if the process has none."""
         if torch._C._get_privateuse1_backend_name() != name:
             return None
         return Device(name, getattr(torch, name, None))
 
     @property
     def first(self) -> torch.device:
-        """Its first device."""
+        """Returns the device with index 0."""
         return torch.device(self.name, 0)
 
-    def initialise(self) -> bool:
-        """Does what PyTorch does before the first operation on the device, as far as the backend offers it."""
+    def initialize(self) -> bool:
+        """Initializes the device as PyTorch does before the first operation, by _lazy_init() or init() of its module.
+
+        Raises Unseen if the module has neither.
+        """
         start = getattr(self.module, "_lazy_init", None) or getattr(self.module, "init", None)
         if start is None:
             raise Unseen("the device's module has neither _lazy_init nor init")
@@ -45,17 +48,20 @@ class Device:
         return True
 
     def tensor(self, count: int = 2) -> torch.Tensor:
-        """A float tensor on the first device. Raises Unseen where operators for that are missing."""
+        """Returns a float32 tensor on the device with index 0. Raises Unseen if operators for that are missing."""
         if not (has_kernel("aten::empty.memory_format") and has_kernel("aten::_copy_from")):
             raise Unseen("needs operators that make and fill tensors")
         return torch.arange(1, count + 1, dtype=torch.float32).to(self.first)
 
     def storage(self, size: int = 8) -> torch.UntypedStorage:
-        """Memory of the first device, in bytes."""
+        """Returns memory of the device with index 0. ``size`` is in bytes."""
         return torch.UntypedStorage(size, device=self.first)  # type: ignore[no-untyped-call]
 
     def describe(self) -> dict[str, Any]:
-        """Number of devices, the current one, and what is known of each."""
+        """Returns ``available``, ``count`` and ``devices``, the properties of each, from the device's module.
+
+        Without functions for that, ``available`` is None, ``count`` is -1, and ``devices`` is empty.
+        """
         module: Any = self.module
         count = int(module.device_count()) if hasattr(module, "device_count") else -1
         result: dict[str, Any] = {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exercises of C++ interfaces: for a virtual function, the Python call that reaches it.
 
-An interface that is not registered has one fault rather than one per function, and some of its calls end the process;
-so each group begins with its anchor, a call that only needs the registration. What no call reaches is in
-``unreachable``.
+An interface that is not registered is one fault, not one per function, and some calls of its functions end the process.
+So each group begins with its anchor, a call that needs only the registration. ``unreachable`` lists the functions that
+no call reaches.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ ANCHORS: dict[str, Exercise] = {
 
 def _available(device: Device) -> None:
     if C._get_accelerator() != torch.device(device.name):
-        raise RuntimeError(f"torch._C._get_accelerator() does not give {device.name}: isAvailable() answers false")
+        raise RuntimeError(f"torch._C._get_accelerator() does not return {device.name}: isAvailable() returns false")
 
 
 def _device_count(device: Device) -> None:
     count, expected = C._accelerator_hooks_device_count(), getattr(device.module, "device_count", lambda: 1)()
     if count != expected:
-        raise RuntimeError(f"deviceCount() is {count}, the device's module says {expected}")
+        raise RuntimeError(f"deviceCount() is {count}, device_count() of the device's module is {expected}")
 
 
 def _guard_device_count(device: Device) -> None:
@@ -64,13 +64,13 @@ def _backward(device: Device) -> None:
 
 def _random_numbers(device: Device) -> None:
     if not has_kernel("aten::uniform_"):
-        raise Unseen("needs an operator that draws numbers on the device")
+        raise Unseen("needs a kernel of aten::uniform_, which draws random numbers on the device")
     device.tensor().uniform_()
 
 
 def _pinned(_: Device) -> None:
     if not torch.zeros(1).pin_memory().is_pinned():
-        raise RuntimeError("memory that pin_memory() gave is not pinned for isPinnedPtr()")
+        raise RuntimeError("isPinnedPtr() returns false for memory that pin_memory() returned")
 
 
 def _release_pinned(device: Device) -> None:

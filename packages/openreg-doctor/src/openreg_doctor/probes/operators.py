@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks PyTorch's dispatcher who serves operators."""
+"""Reads from PyTorch's dispatcher which kernels implement operators."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import torch
 from .request import Unseen
 
 _SITE = re.compile(r"^PrivateUse1: (?:fallthrough )?registered at (\S+?)[:\s]", re.MULTILINE)
-PYTORCH = "PyTorch"  # the library of kernels that PyTorch registers for every PrivateUse1 backend, as of c10d
+PYTORCH = "PyTorch"  # the library of kernels that PyTorch registers for every backend, such as those of c10d
 _KEYS = ("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1")
 
 
 def count() -> dict[str, Any]:
-    """How many operators have kernels of their own under the backend's keys, from which libraries, what fallbacks."""
+    """Returns the numbers of operators with kernels for the backend's dispatch keys, and the keys with a fallback.
+
+    Also returns the number of kernels for PrivateUse1 from each library.
+    """
     names = torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")
     libraries = Counter(_library(torch._C._dispatch_dump(name)) for name in names)
     return {
@@ -30,26 +33,26 @@ def count() -> dict[str, Any]:
 
 
 def _library(dump: str) -> str:
-    """The library that registered the PrivateUse1 kernel, as far as the file's path shows it."""
+    """Returns the library that registered the PrivateUse1 kernel, as far as the path of its source file shows it."""
     found = _SITE.search(dump)
     if found is None:
         return "unknown"
     path = found.group(1).rpartition("site-packages/")[2]
     if re.search(r"/(aten|c10|torch)/", path):
-        return PYTORCH  # the path on the machine that built it
+        return PYTORCH  # a path on the machine that built PyTorch
     return path.split("/")[0] if not path.startswith("/") else path
 
 
-def meant(name: str) -> str:
-    """The full name of the operator that a name means. Raises Unseen if none is meant clearly."""
+def resolve(name: str) -> str:
+    """Returns the full name of the operator that a name refers to. Raises Unseen if it refers to none or several."""
     full, _ = choose(name, torch._C._dispatch_get_all_op_names())
     if not full:
-        raise Unseen("no such operator")
+        raise Unseen(f"{name!r} refers to no operator, or to several")
     return full
 
 
 def explain(name: str) -> dict[str, Any]:
-    """What the dispatcher knows of an operator; ``candidates`` instead where the name means none or several."""
+    """Returns the dispatcher's tables for an operator, or ``candidates`` if the name refers to none or several."""
     known = torch._C._dispatch_get_all_op_names()
     full, overloads = choose(name, known)
     if not full:
@@ -75,11 +78,11 @@ def _entries(text: str) -> list[tuple[str, str]]:
 
 
 def choose(name: str, known: list[str]) -> tuple[str, list[str]]:
-    """The operator that a name in any usual spelling means, empty if none is meant clearly, and other overloads.
+    """Returns the operator that a name refers to, empty if it refers to none or several, and the other overloads.
 
-    Spellings are ``aten::add.Tensor``, ``aten.add.Tensor``, ``torch.ops.aten.add.Tensor``, ``add.Tensor``,
+    Accepted spellings are ``aten::add.Tensor``, ``aten.add.Tensor``, ``torch.ops.aten.add.Tensor``, ``add.Tensor``,
     ``torch.add`` and, as the overload of the empty name is written, ``aten::relu.default``. Of several overloads the
-    one without a name is meant, or else the one of tensors.
+    one without a name is chosen, or else ``Tensor`` or ``self``.
     """
     name = re.sub(r"^torch\.ops\.(\w+)\.", r"\1::", name.strip())
     name = re.sub(r"^torch\.(nn\.functional\.|Tensor\.|special\.|linalg\.)?", "aten::", name)

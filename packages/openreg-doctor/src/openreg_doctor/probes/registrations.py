@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of what has neither a virtual function nor a name in the device's module."""
+"""Exercises of registrations that are neither virtual functions nor names in the device's module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MINIMAL_OPERATORS = (
 )
 QUANTIZED_OPERATORS = ("aten::_empty_affine_quantized", "aten::_copy_from", "aten::dequantize.self", "aten::q_scale")
 NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
-# What makes sparse tensors, takes them apart, and adds the gradient of an embedding to its weight.
+# They create sparse tensors, take them apart, and add the gradient of an embedding to its weight.
 COO_OPERATORS = (
     "aten::_sparse_coo_tensor_with_dims_and_tensors",
     "aten::_indices",
@@ -74,7 +74,10 @@ def _methods(device: Device) -> None:
 
 
 def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[Device], None]:
-    """Whether all of these have kernels. Where nothing makes a tensor, only the minimal set is worth a word."""
+    """Returns an exercise that raises RuntimeError if one of these operators has no kernel for the dispatch key.
+
+    Except for the minimal set, it raises Unseen if no operator creates tensors, which is the fault to report then.
+    """
 
     def check(_: Device) -> None:
         if operators != MINIMAL_OPERATORS and not has_kernel("aten::empty.memory_format"):
@@ -97,8 +100,10 @@ def _out_of_memory(device: Device) -> None:
     except torch.OutOfMemoryError:
         return
     except RuntimeError as error:
-        raise RuntimeError(f"more memory than exists gives {type(error).__name__}: {error}") from error
-    raise Unseen("the device gives as much memory as one asks for")
+        raise RuntimeError(
+            f"an allocation of 2**60 bytes raises {type(error).__name__}, not torch.OutOfMemoryError: {error}"
+        ) from error
+    raise Unseen("an allocation of 2**60 bytes succeeds")
 
 
 def _save(device: Device) -> None:
@@ -111,7 +116,7 @@ def _save(device: Device) -> None:
 
 
 def _backward(device: Device) -> None:
-    """A thread of autograd works for each device; it sets the device and its streams through the guard."""
+    """Runs a backward pass. Autograd has a thread per device, which sets the device and its streams by the guard."""
     leaf = device.tensor().requires_grad_()
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
@@ -120,14 +125,14 @@ def _backward(device: Device) -> None:
 
 
 def _byteswap(device: Device) -> None:
-    device.tensor()  # the backend's own method may use operators; PyTorch's ends the process
+    device.tensor()  # raises Unseen without the operators that a backend's method may use; PyTorch's ends the process
     device.storage().byteswap(torch.int16)  # type: ignore[no-untyped-call]
 
 
 def _dlpack(device: Device) -> None:
     tensor = device.tensor()
     if torch.utils.dlpack.from_dlpack(tensor).data_ptr() != tensor.data_ptr():
-        raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
+        raise RuntimeError("torch.from_dlpack() returns other memory than the tensor's")
 
 
 def _flatten_indices(device: Device) -> None:
@@ -152,7 +157,7 @@ def _process_group(device: Device) -> None:
         raise Unseen("this torch was built without torch.distributed")
     backends = torch.distributed.Backend.default_device_backend_map
     if device.name not in backends:
-        raise Unseen(f"nothing installed has a process group for {device.name}; torch.distributed has {backends}")
+        raise Unseen(f"no installed package has a process group for {device.name}; torch.distributed has {backends}")
 
 
 EXERCISES: dict[str, Callable[[Device], object]] = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls an operator with small operands made from its schema, to see what it calls and what autocast does to it.
+"""Calls an operator with small operands made from its schema, to record what it calls and what autocast does to it.
 
-Only operators of numbers and tensors are called: what takes text may mean a file.
+Only operators of numbers and tensors are called, because a text may be the name of a file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 
 from .device import Device
 
-# Shapes of all tensor operands, tried in this order.
+# The shape of all tensor operands; these are tried in order.
 _SHAPES = ((2, 2), (2,), (1, 2, 4, 4))
 _SCALARS: dict[str, Any] = {
     "int": 0,
@@ -28,9 +28,11 @@ _SCALARS: dict[str, Any] = {
 
 
 def run(device: Device, name: str) -> dict[str, Any]:
-    """``calls``: the operators that it called on the device, in order. ``autocast``: result types by operand type.
+    """Calls the operator with the first shape that it accepts.
 
-    ``error`` says why nothing could be called; a caller that asks about such an operator has to call it itself.
+    Returns ``calls``, the operators that ran on the device, in order. Also returns the ``shape``, and ``autocast``, the
+    result's dtype by operand dtype. If the operator accepts no shape, the result is ``error``, the first exception;
+    then the user has to call the operator.
     """
     packet, _, overload = name.partition("::")[2].partition(".")
     operator = getattr(getattr(getattr(torch.ops, name.partition("::")[0]), packet), overload or "default")
@@ -47,7 +49,7 @@ def run(device: Device, name: str) -> dict[str, Any]:
 
 
 def _arguments(operator: Any, device: Device, shape: tuple[int, ...], dtype: torch.dtype) -> dict[str, Any]:
-    """Values for the arguments that have no default. Raises ValueError for types that have no harmless value."""
+    """Returns values for the arguments without default. Raises ValueError for types that have no harmless value."""
     return {
         argument.name: _value(str(argument.type), device, shape, dtype)
         for argument in operator._schema.arguments
@@ -64,12 +66,12 @@ def _value(kind: str, device: Device, shape: tuple[int, ...], dtype: torch.dtype
         return [torch.ones(shape, dtype=dtype).to(device.first) for _ in range(2)]
     if kind in _SCALARS:
         return _SCALARS[kind]
-    raise ValueError(f"no small value of type {kind} to call it with")
+    raise ValueError(f"no small value of type {kind} is known for a call of the operator")
 
 
 def _called(operator: Any, arguments: dict[str, Any], name: str) -> list[str]:
-    """The operators that the call led to directly."""
-    torch.ones(1).add_(1)  # what PyTorch does once is not part of the call
+    """Returns the names of the other operators that ran during the call, nested ones first."""
+    torch.ones(1).add_(1)  # keeps PyTorch's one-time initialization out of the profile
     with torch.autograd.profiler.profile(use_kineto=False) as profile:
         operator(**arguments)
     base = name.partition(".")[0]
@@ -80,7 +82,7 @@ def _called(operator: Any, arguments: dict[str, Any], name: str) -> list[str]:
 
 
 def _autocast(operator: Any, device: Device, shape: tuple[int, ...]) -> dict[str, str]:
-    """Type of the operands -> type of the result under autocast to float16; empty where it cannot be tried."""
+    """Returns the result's dtype under autocast to float16, or the error of the call, by dtype of the operands."""
     result = {}
     for dtype in (torch.float32, torch.float16):
         try:
@@ -90,6 +92,6 @@ def _autocast(operator: Any, device: Device, shape: tuple[int, ...]) -> dict[str
         except Exception as error:
             result[str(dtype)] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             continue
-        tensors = output if isinstance(output, (list, tuple)) else [output]  # some operators give a number
+        tensors = output if isinstance(output, (list, tuple)) else [output]  # some operators return a number
         result[str(dtype)] = ", ".join(str(t.dtype) for t in tensors if isinstance(t, torch.Tensor))
     return result

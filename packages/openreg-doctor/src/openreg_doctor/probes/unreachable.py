@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of docs/hooks.toml that are not exercised, always or without --compiler, and why. Imports nothing."""
+"""The rows of hooks.toml that are not exercised, always or without --compiler, and why. Imports nothing."""
 
 from __future__ import annotations
 
-_NO_CALLER = "nothing in PyTorch's Python calls it"
-_GENERATES = "Inductor asks for it while it generates code, which may take a compiler of the backend's"
-_HAS_DEFAULT = "PyTorch's default does nothing, so a call does not tell"
+_NO_CALLER = "no Python function of PyTorch calls it"
+_GENERATES = "Inductor uses it while it generates code, which may need the backend's compiler"
+_HAS_DEFAULT = "PyTorch's default does nothing, so a call also succeeds without it"
 
 UNREACHABLE: dict[str, str] = {
     "accelerator_hooks.isBuilt": _NO_CALLER,
@@ -30,26 +30,26 @@ UNREACHABLE: dict[str, str] = {
     "caching_host_allocator.get_current_stream": "called by captures that allocate pinned memory",
     "caching_host_allocator.stream_is_capturing": "called by captures that allocate pinned memory",
     "graph.debug_dump": "writes a file",
-    "registration.entry point torch.backends": "checked from outside: see autoload",
+    "registration.entry point torch.backends": "checked in the parent process: see autoload",
     "registration.register_device_op_overrides": _GENERATES,
     "registration.Scheduling and PythonWrapperCodegen": _GENERATES,
     "registration.device_custom_pass of register_backend_for_device": _GENERATES,
     "registration.register_sharding of aten::linear_backward": "DTensor's rules take seconds to import",
     "registration.register_sharding of attention": "DTensor's rules take seconds to import",
     "registration.custom_ops of context_parallel": "DTensor's rules take seconds to import",
-    "registration.c10d::TimerRegistry": "Python cannot ask for it; DistributedDataParallel needs several processes",
+    "registration.c10d::TimerRegistry": "Python cannot read it; DistributedDataParallel needs several processes",
     "registration.device_lazy_init": "PyTorch calls it before the first operation, if it exists",
     "registration.rules of AutocastPrivateUse1": "counted with the operators: see AutocastPrivateUse1",
-    "registration.c10::AcceleratorError": "the device would have to fail",
+    "registration.c10::AcceleratorError": "only a failure of the device uses it",
     "registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK": "PyTorch has no list of hooks",
     "registration.torch::profiler::impl::registerPrivateUse1Methods": "its errors are only printed, during a profile",
-    "registration.REGISTER_PRIVATEUSE1_PROFILER": "PyTorch's Python cannot see the list of profilers",
+    "registration.REGISTER_PRIVATEUSE1_PROFILER": "no Python function returns the list of profilers",
     "registration.c10::reportMemoryUsageToProfiler": "the allocator calls it while a profile is taken",
-    "registration.torch::jit::TensorBackendMetaRegistry": "PyTorch asks it for tensors that have such metadata",
-    "registration.reducers of torch.multiprocessing": "sending would lend memory that nobody takes",
+    "registration.torch::jit::TensorBackendMetaRegistry": "PyTorch uses it only for tensors with metadata of a backend",
+    "registration.reducers of torch.multiprocessing": "sending would share memory that no process receives",
 }
 
-# Rows that need the compiler, besides those of its own group.
+# The group and the other rows whose exercises import the compiler.
 _COMPILER_GROUP = "device_interface."
 _COMPILER_ROWS = {
     "registration.register_graphsafe_rng_device_type",
@@ -60,10 +60,10 @@ _COMPILER_ROWS = {
 
 
 def needs_compiler(key: str) -> bool:
-    """Whether exercising a row imports PyTorch's compiler, which takes longer than all other checks."""
+    """Returns True if the row's exercise imports PyTorch's compiler, which takes longer than all other checks."""
     return key.startswith(_COMPILER_GROUP) or key in _COMPILER_ROWS
 
 
 def reason(key: str) -> str:
-    """Why a row was not exercised."""
+    """Returns why a row was not exercised."""
     return "only examined with --compiler" if needs_compiler(key) else UNREACHABLE.get(key, "not exercised")

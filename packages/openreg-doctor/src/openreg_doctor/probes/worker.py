@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The main program of a child: imports, then exercises, each a step that is reported before and after."""
+"""The main program of a child process: runs imports and exercises as steps, and reports before and after each step."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 from .request import UNNAMED, Request, Unseen, import_step
 from .unreachable import needs_compiler
 
-if TYPE_CHECKING:  # importing torch is the first step, not what comes before it
+if TYPE_CHECKING:  # the first step imports torch, and nothing may import it before
     from .device import Device
 
 
 def main(report: str, request: str, known: str) -> None:
-    """Runs the request and ends the process; ``known`` names the probes that earlier children ran, and whether well."""
+    """Runs a request, writes the report and ends the process.
+
+    ``report`` is a path; ``request`` and ``known`` are JSON. ``known`` contains the probes that earlier children ran,
+    and whether each succeeded.
+    """
     data = json.loads(request)
     for name in ("imports", "rows", "attributes"):
         data[name] = tuple(data[name])
     worker = _Worker(Path(report), Request(**data), json.loads(known))
     worker.run()
     worker.finish()
-    os._exit(0)  # taking torch apart takes most of a second
+    os._exit(0)  # skips the end of torch and Python, which takes most of a second
 
 
 class _Worker:
@@ -54,7 +58,7 @@ class _Worker:
             self._probe_all(device)
 
     def finish(self) -> None:
-        """Tells that nothing comes any more: the backend's code may end the process without a fault, too."""
+        """Writes the last line, because the backend's code may also end the process with status 0."""
         self._write(json.dumps({"finished": True}))
 
     def _probe_all(self, device: Device) -> None:
@@ -63,7 +67,7 @@ class _Worker:
         request = self._request
         self._probe("attributes", lambda: attributes.look_up(device, request.attributes))
         if request.rows or request.operator:
-            self._probe("initialise", device.initialise)
+            self._probe("initialise", device.initialize)
         if request.rows:
             self._probe("properties", device.describe)
             self._probe("operators", operators.count)
@@ -77,26 +81,29 @@ class _Worker:
                 self._exercise(row, device, exercises[row])
         if request.operator:
             self._probe("operator", lambda: operators.explain(request.operator))
-            self._probe("autocast", lambda: autocast.observe(device, operators.meant(request.operator)))
-            self._probe("trial", lambda: trial.run(device, operators.meant(request.operator)))
+            self._probe("autocast", lambda: autocast.observe(device, operators.resolve(request.operator)))
+            self._probe("trial", lambda: trial.run(device, operators.resolve(request.operator)))
 
     def _exercise(self, row: str, device: Device, exercise: Callable[[Device], object]) -> None:
-        """Nothing of an interface is exercised that is not registered: PyTorch would end the process for some."""
+        """Runs the exercise of a row, unless its interface is not registered.
+
+        Without a registration PyTorch would end the process for some calls.
+        """
         from . import interfaces
 
         group = row.partition(".")[0]
         anchor = interfaces.ANCHORS.get(group)
-        registered = anchor is None or self._probe(f"{group}.", lambda: _answers(anchor, device))
+        registered = anchor is None or self._probe(f"{group}.", lambda: _succeeds(anchor, device))
 
         def run() -> bool:
             if not registered:
                 raise Unseen("the interface is not registered")
-            return _answers(exercise, device)
+            return _succeeds(exercise, device)
 
         self._probe(row, run)
 
     def _probe(self, name: str, function: Callable[[], Any]) -> bool:
-        """A step that runs once in all children."""
+        """Runs a step, unless an earlier child did. Returns True if the step succeeded."""
         name = Request.PROBE + name
         if name not in self._passed:
             self._passed[name] = self._step(name, function)
@@ -106,11 +113,11 @@ class _Worker:
         self._write(json.dumps({"begin": name}))
         done = False
         try:
-            line = json.dumps({"name": name, "value": function()}, default=str)  # of the backend's objects: may raise
+            line = json.dumps({"name": name, "value": function()}, default=str)  # may raise for objects of the backend
             done = True
         except Unseen as reason:
             line = json.dumps({"name": name, "unseen": str(reason)})
-        except BaseException as error:  # a plug-in may end the process by SystemExit, which is a fault too
+        except BaseException as error:  # also SystemExit, because a plug-in that ends the process is faulty
             root = _root_cause(error)
             line = json.dumps({"name": name, "error": _line(error), "cause": "" if root is error else _line(root)})
         self._write(line)
@@ -118,7 +125,7 @@ class _Worker:
 
     def _write(self, line: str) -> None:
         with self._report.open("ab", buffering=0) as stream:
-            stream.write(f"{line}\n".encode())  # at once: other processes may write, too
+            stream.write(f"{line}\n".encode())  # one write, because forked processes may write too
 
     @staticmethod
     def _import_torch() -> dict[str, Any]:
@@ -133,9 +140,9 @@ class _Worker:
 
 
 def _is_present() -> bool:
-    """Whether anything answers for PrivateUse1: a name, a module, or a kernel that is not PyTorch's own.
+    """Returns True if PrivateUse1 has a name, a module, or a kernel that is not PyTorch's own.
 
-    Nothing tells whether hooks are registered for a backend that has none of these.
+    PyTorch has no function that returns whether hooks are registered for a backend without these.
     """
     import torch
 
@@ -145,31 +152,32 @@ def _is_present() -> bool:
     return named or hasattr(torch, UNNAMED) or bool(set(count()["libraries"]) - {PYTORCH})
 
 
-def _answers(exercise: Callable[[Device], object], device: Device) -> bool:
-    """Calls it; what it gives does not matter."""
+def _succeeds(exercise: Callable[[Device], object], device: Device) -> bool:
+    """Runs the exercise and returns True. What the exercise returns does not matter."""
     exercise(device)
     return True
 
 
 def _import(module: str) -> str:
-    """Imports a module and says from where; names the module, not what it imports, if it does not exist."""
+    """Imports a module and returns the path of its file; empty if it has none."""
     return str(getattr(importlib.import_module(module), "__file__", ""))
 
 
-def _describe_backend(wanted: str) -> dict[str, Any]:
+def _describe_backend(device: str) -> dict[str, Any]:
     import torch
 
     return {
         "backend": torch._C._get_privateuse1_backend_name(),
-        "module": hasattr(torch, wanted),
+        "module": hasattr(torch, device),
         "present": _is_present(),
     }
 
 
 def _call_entry_points() -> list[dict[str, str]]:
-    """Calls those of torch.backends, in PyTorch's order.
+    """Calls the entry points of torch.backends in PyTorch's order and returns a result for each.
 
-    Each as ``point``, with ``backend``, the name that it gave the dispatch key, and ``error``, what it raised.
+    A result has ``point``, the entry point, ``backend``, its new name for the dispatch key, and ``error``, its error.
+    The last two are empty if there is none.
     """
     import torch
 
@@ -188,8 +196,8 @@ def _call_entry_points() -> list[dict[str, str]]:
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """The exception that the others were raised from."""
-    seen = {id(error)}  # a backend may give an exception as its own cause
+    """Returns the exception at the root of a chain of causes and contexts."""
+    seen = {id(error)}  # a backend may make an exception the cause of itself
     while True:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if before is None or id(before) in seen:
@@ -202,9 +210,9 @@ def _line(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception as another:
-        text = f"its text cannot be had: {type(another).__name__}"
+        text = f"its message cannot be read: {type(another).__name__}"
     lines = [line.strip() for line in text.split("Exception raised from")[0].splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:1500]}" if lines else type(error).__name__
 
 
-sys.dont_write_bytecode = True  # examining an installation leaves it as it is
+sys.dont_write_bytecode = True  # an examination does not change the installation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prepares a process to examine a device: settings, the modules that bring it up, and that it is there."""
+"""Prepares a process to test a device: applies settings, imports the backend and checks that the device exists."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .manifest import Manifest
 
 
 class NoDeviceError(Exception):
-    """The device is not there; the text says what is."""
+    """An error for a device that does not exist; the message names the loaded backend."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The device under examination. Run in a worker, it prepares it."""
+    """A task that prepares a worker for the device under test."""
 
     device: str
     imports: tuple[str, ...] = ()
     manifest: Manifest = field(default_factory=Manifest)
 
     def run(self) -> dict[str, Any]:
-        """What the process found: versions and the number of devices. Raises NoDeviceError."""
+        """Returns the version of torch and the number of devices. Raises NoDeviceError if there is no device."""
         warnings.simplefilter("ignore")
         if self.manifest.path:
             sys.path.insert(0, str(Path(self.manifest.path).resolve().parent))
@@ -35,7 +35,9 @@ class Setup:
         for name in self.imports:
             importlib.import_module(name)
         torch.set_num_threads(1)
-        torch.set_warn_always(True)  # else a warning that PyTorch gives once is given on one of the devices only
+        torch.set_warn_always(
+            True
+        )  # otherwise a once-only warning would appear on the CPU or on the device, not on both
         count = 1 if self.device == "cpu" else _count(self.device, self.imports)
         from .operators import subject
 
@@ -44,21 +46,25 @@ class Setup:
 
 
 def _count(device: str, imports: tuple[str, ...]) -> int:
-    """The number of devices. Raises NoDeviceError where there are none."""
+    """Returns the number of devices. Raises NoDeviceError if there is none."""
     import torch
 
-    found = torch._C._get_privateuse1_backend_name()
-    how = f"after importing {', '.join(imports)}" if imports else "after `import torch`"
+    backend = torch._C._get_privateuse1_backend_name()
+    after = f"after importing {', '.join(imports)}" if imports else "after `import torch`"
     accelerator = torch.accelerator.current_accelerator()
-    present = accelerator.type if accelerator is not None else ""
-    if device not in (found, present):
-        state = "no PrivateUse1 backend is loaded" if found == "privateuseone" else f"the loaded backend is {found!r}"
+    current = accelerator.type if accelerator is not None else ""
+    if device not in (backend, current):
+        unnamed = backend == "privateuseone"
+        state = "no PrivateUse1 backend is loaded" if unnamed else f"the loaded backend is {backend!r}"
         raise NoDeviceError(
-            f"there is no device {device!r}: {how}, {state}. Give --device the backend's name and --import the module "
-            "that brings it up"
+            f"there is no device {device!r}: {after}, {state}; pass the name of the backend as --device and the module "
+            "that registers it as --import"
         )
     module: Any = getattr(torch, device, None)
     count = int(module.device_count()) if hasattr(module, "device_count") else torch.accelerator.device_count()
     if not count:
-        raise NoDeviceError(f"the backend {device!r} is loaded and reports no device: device_count() is 0")
+        raise NoDeviceError(
+            f"the backend {device!r} is loaded, but its device_count() returns 0; check the driver and the settings "
+            "that hide devices"
+        )
     return count

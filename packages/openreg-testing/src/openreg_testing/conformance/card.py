@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The results of a run, as they are shown, kept and sent: in the terminal, as JSON, as HTML, and for the CI relay."""
+"""The results of a run, written to the terminal, to a JSON or HTML file, and to a file for PyTorch's CI relay."""
 
 from __future__ import annotations
 
@@ -20,72 +20,72 @@ STATUSES: tuple[Status, ...] = ("passed", "failed", "excused", "skipped")
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one test."""
+    """The result of one test, or of one operator in one dtype."""
 
     suite: str
     name: str  # suite::test
-    status: Status  # excused: failed, as the manifest says
+    status: Status  # excused: an expected failure of the manifest
     reason: str = ""  # why it failed or was skipped
-    promises: tuple[str, ...] = ()  # rows of the table of hooks
+    promises: tuple[str, ...] = ()  # the rows of the table of hooks that the test covers
     seconds: float = 0.0
-    excluded: bool = False  # skipped because the manifest says so
+    excluded: bool = False  # skipped by the manifest
 
 
 @dataclass
 class Card:
-    """Everything that a run found."""
+    """All results of a run."""
 
     device: str
     torch: str
     results: list[Result] = field(default_factory=list)
     operators: list[Scorecard] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what is wrong beside single tests
-    suites: tuple[str, ...] = ()  # of which at least one test has to run
+    notes: list[str] = field(default_factory=list)  # problems that belong to no single test
+    suites: tuple[str, ...] = ()  # suites of which at least one test has to run
 
     def all_results(self) -> list[Result]:
-        """Those of tests, and one for each operator and dtype."""
-        return [*self.results, *(result for card in self.operators for result in _of_operators(card))]
+        """Returns the results of all tests, and one result for each operator and dtype."""
+        return [*self.results, *(result for card in self.operators for result in _operator_results(card))]
 
     def counts(self) -> dict[str, Counter[str]]:
-        """By suite: how many tests have which status."""
+        """Returns the number of tests with each status, by suite."""
         found: dict[str, Counter[str]] = {}
         for result in self.all_results():
             found.setdefault(result.suite, Counter())[result.status] += 1
         return found
 
     def problems(self) -> list[str]:
-        """Reasons why the run fails, one paragraph each."""
+        """Returns the reasons why the run fails, one paragraph each."""
         found = list(self.notes)
         found += [f"{result.name}: {result.reason}" for result in self.results if result.status == "failed"]
         found += [problem for card in self.operators for problem in card.problems()]
         found += [problem for suite in self.suites if (problem := self._untested(suite))]
         if not self.all_results():
-            found.append("nothing was run: no test and no operator has the names that were asked for")
+            found.append("nothing was run: no test and no operator matches the options")
         return found
 
     def _untested(self, suite: str) -> str:
-        """That nothing of a suite was tested, where the manifest does not say so; or ""."""
+        """Returns a problem if all tests of a suite were skipped although the manifest does not exclude it, else ""."""
         results = [result for result in self.results if result.suite == suite]
         skipped = [result for result in results if result.status == "skipped" and not result.excluded]
         if not skipped or any(result.status != "skipped" for result in results):
             return ""
         return (
-            f"{suite}: all {len(results)} tests were skipped, and nothing of it was tested. "
-            f"The first, {skipped[0].name}: {skipped[0].reason}. Where the backend does not claim it, "
-            f'the manifest says so: [tests] "{suite}::*" = {{ skip = "..." }}'
+            f"{suite}: all {len(results)} tests were skipped, so nothing was tested. "
+            f"The first is {skipped[0].name}: {skipped[0].reason}. If the backend does not support this, "
+            f'exclude the suite in the manifest: [tests] "{suite}::*" = {{ skip = "..." }}'
         )
 
     def conclusion(self) -> str:
-        """The last line."""
+        """Returns the last line of the report."""
         problems, results = len(self.problems()), self.all_results()
         if problems:
             return f"{problems} problem{'s' * (problems > 1)}"
         if all(result.status == "skipped" for result in results):
             return f"nothing was tested: all {len(results)} tests were skipped"
-        return "all as it has to be"
+        return "no problems"
 
     def as_dictionary(self) -> dict[str, Any]:
-        """All of it, for a file that --compare reads."""
+        """Returns everything as a dictionary, for the JSON file that --compare reads."""
         return {
             "schema": SCHEMA,
             "device": self.device,
@@ -97,7 +97,7 @@ class Card:
         }
 
     def relay(self) -> dict[str, Any]:
-        """What PyTorch's CI relay takes from a backend's own CI."""
+        """Returns the counts that PyTorch's CI relay accepts from a backend's own CI."""
         total = Counter(result.status for result in self.all_results())
         failed = [result.name for result in self.all_results() if result.status == "failed"]
         return {
@@ -108,34 +108,43 @@ class Card:
         }
 
 
-def _of_operators(card: Scorecard) -> Iterator[Result]:
+def _operator_results(card: Scorecard) -> Iterator[Result]:
     for report in card.reports:
         reason = "; ".join(f"{check}: {text}" for check, text in report["failures"].items())
-        excused = card.manifest.operator(report["name"]).fails
-        status: Status = "passed" if not reason else "excused" if excused else "failed"
+        expected_failure = card.manifest.operator(report["name"]).fails
+        status: Status = "passed" if not reason else "excused" if expected_failure else "failed"
         name = f"operators::{report['name']}::{report['dtype']}"
         yield Result("operators", name, status, reason, (), report.get("seconds", 0.0))
 
 
-def judged(suite: str, name: str, outcome: str, reason: str, known: Exclusion, **others: Any) -> tuple[Result, str]:
-    """A result in the light of what the manifest says, and what is wrong with that, or ""."""
+def apply_exclusion(
+    suite: str, name: str, outcome: str, reason: str, known: Exclusion, **others: Any
+) -> tuple[Result, str]:
+    """Applies the manifest's entry `known` to a test.
+
+    Returns the result, and a problem if the entry is no longer needed, else "".
+    """
     if outcome == "failed" and known.fails:
         return Result(suite, name, "excused", f"{known.fails} ({reason})", **others), ""
     needless = outcome == "passed" and known.fails and known.strict
-    note = f"{name}: the manifest says that it fails ({known.fails}), and it passes" if needless else ""
+    note = (
+        f"{name}: the manifest lists an expected failure ({known.fails}), but the test passes; delete the entry"
+        if needless
+        else ""
+    )
     status: Status = "passed" if outcome == "passed" else "skipped" if outcome == "skipped" else "failed"
     return Result(suite, name, status, reason, **others), note
 
 
 def show(card: Card, verbose: bool = False) -> None:
-    """Prints the scorecard."""
+    """Prints the scorecard to the terminal; `verbose` lists the skipped tests."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
     table = Table(title=f"conformance of {card.device} with torch {card.torch}", title_justify="left")
     for column in ("suite", *STATUSES):
-        # That of a file of PyTorch's is a path.
+        # Names of suites that are files of PyTorch are paths, which may be long.
         table.add_column(column, justify="left" if column == "suite" else "right", overflow="fold")
     for suite, counter in card.counts().items():
         table.add_row(suite, *(str(counter[status]) for status in STATUSES))
@@ -146,7 +155,7 @@ def show(card: Card, verbose: bool = False) -> None:
     if verbose:
         _lines(console, (f"skipped {result.name}: {result.reason}" for result in skipped))
     elif skipped:
-        console.print(f"{len(skipped)} tests were skipped; --verbose and the files say why")
+        console.print(f"{len(skipped)} tests were skipped; --verbose, --json and --html list the reasons")
     _lines(console, card.problems(), "red")
     console.print(card.conclusion(), style="bold")
 
@@ -157,7 +166,7 @@ def _lines(console: Any, lines: Iterable[str], style: str | None = None) -> None
 
 
 def write_html(card: Card, path: Path) -> None:
-    """One file with everything in it."""
+    """Writes all results to one HTML file."""
     import jinja2
 
     folder = Path(__file__).parent

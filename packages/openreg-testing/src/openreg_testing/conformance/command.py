@@ -33,8 +33,8 @@ _MORE_THAN_A_DAY = 86401
 _DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16", "float16", "first")
 
 _EPILOG = """\
-exit status: 0 all as it has to be, 1 problems (also: a suite of which all tests were skipped, which no manifest says),
-2 wrong use (also: no such device, a manifest that cannot be used)
+exit status: 0 no problems; 1 problems, or a suite of which all tests were skipped although no manifest excludes it;
+2 wrong arguments, an unknown device or an invalid manifest
 
 examples:
   %(prog)s --device npu --import torch_npu
@@ -45,79 +45,83 @@ examples:
 
 
 class WrongUseError(Exception):
-    """Arguments that cannot be served; the text says what would be."""
+    """An error for arguments that cannot be used; the message names what is accepted."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     program = "python -m openreg_testing"
     whole = argparse.ArgumentParser(prog=program, description="Tests of a PyTorch backend behind PrivateUse1.")
     commands = whole.add_subparsers(dest="command", required=True, metavar="conformance|fuzz")
     raw = argparse.RawDescriptionHelpFormatter
     kit = commands.add_parser(
         "conformance",
-        help="what a backend has to keep, one test per promise",
-        description="Tests what PyTorch expects of a backend, each test in a process that may crash or hang.",
+        help="test what PyTorch requires of a backend",
+        description="Tests what PyTorch requires of a backend. A crash or a hang costs only the test that caused it.",
         epilog=_EPILOG,
         formatter_class=raw,
     )
     _add_device(kit)
-    what = kit.add_argument_group("what is run (all suites but compiled, unless this says otherwise)")
-    what.add_argument("--suite", action="append", default=[], metavar="NAME", help="only this suite; may be repeated")
-    what.add_argument("--test", action="append", default=[], metavar="PATTERN", help="only tests such as 'streams::*'")
-    what.add_argument("--list", action="store_true", help="print the suites and end")
-    table = kit.add_argument_group("the suite of operators")
-    table.add_argument("--dtype", action="append", default=[], choices=_DTYPES, help="only this one; may be repeated")
-    table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="only entries of this name")
-    table.add_argument(
-        "--check", action="append", choices=(*CHECKS, *ON_DEMAND), help="only this check; may be repeated"
+    selection = kit.add_argument_group("selection (default: all suites except compiled)")
+    selection.add_argument("--suite", action="append", default=[], metavar="NAME", help="run this suite; repeatable")
+    selection.add_argument(
+        "--test", action="append", default=[], metavar="PATTERN", help="run tests of this name, such as 'streams::*'"
     )
-    table.add_argument("--quick", action="store_true", help="each entry in one dtype, with a few of its variants")
-    table.add_argument("--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries")
-    own = kit.add_argument_group("PyTorch's own tests")
-    own.add_argument(
-        "--pytorch-tests", type=Path, metavar="DIR", help="its folder test/, from a checkout of this torch"
+    selection.add_argument("--list", action="store_true", help="print the names of the suites and exit")
+    table = kit.add_argument_group("the suite operators")
+    table.add_argument("--dtype", action="append", default=[], choices=_DTYPES, help="run this dtype; repeatable")
+    table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="run entries of this name")
+    table.add_argument("--check", action="append", choices=(*CHECKS, *ON_DEMAND), help="run this check; repeatable")
+    table.add_argument("--quick", action="store_true", help="run each entry in one dtype, with few samples")
+    table.add_argument("--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="run another operator table")
+    upstream_tests = kit.add_argument_group("PyTorch's own tests")
+    upstream_tests.add_argument(
+        "--pytorch-tests", type=Path, metavar="DIR", help="the folder test/ of a checkout of the installed torch"
     )
-    own.add_argument(
-        "--file", action="append", default=[], metavar="PATH", help="only this file or folder in it; repeatable"
+    upstream_tests.add_argument(
+        "--file", action="append", default=[], metavar="PATH", help="run this file or folder below DIR; repeatable"
     )
-    how = kit.add_argument_group("how")
-    how.add_argument("--shard", type=_shard, default=(1, 1), metavar="K/N", help="the K-th of N equal parts of it all")
-    how.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="processes that share the work")
-    how.add_argument("--limit", type=_seconds, default=300.0, metavar="SECONDS", help="for one test (default: 300)")
-    out = kit.add_argument_group("the scorecard")
-    out.add_argument("--json", type=Path, metavar="FILE", help="all of it")
-    out.add_argument("--html", type=Path, metavar="FILE", help="a page")
-    out.add_argument("--relay", type=Path, metavar="FILE", help="the sums that PyTorch's CI relay takes")
-    out.add_argument("--compare", type=Path, metavar="OLD.json", help="list what changed since that scorecard")
-    out.add_argument("--verbose", action="store_true", help="list what was skipped, and why")
+    execution = kit.add_argument_group("execution")
+    execution.add_argument(
+        "--shard", type=_shard, default=(1, 1), metavar="K/N", help="run the K-th of N equal parts of the selection"
+    )
+    execution.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="number of parallel processes")
+    execution.add_argument(
+        "--limit", type=_seconds, default=300.0, metavar="SECONDS", help="timeout of one test (default: 300)"
+    )
+    scorecard = kit.add_argument_group("the scorecard")
+    scorecard.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
+    scorecard.add_argument("--html", type=Path, metavar="FILE", help="write all results as an HTML page")
+    scorecard.add_argument("--relay", type=Path, metavar="FILE", help="write the counts for PyTorch's CI relay")
+    scorecard.add_argument("--compare", type=Path, metavar="OLD.json", help="list changes since that scorecard")
+    scorecard.add_argument("--verbose", action="store_true", help="list the skipped tests with their reasons")
     random_calls = commands.add_parser(
         "fuzz",
-        help="random operators, dtypes, layouts and flags against the CPU",
-        description="Random calls of PyTorch's operators, compared with the CPU. A seed stands for one call.",
+        help="compare random calls of operators with the CPU",
+        description="Compares random calls of PyTorch's operators with the CPU. Each seed determines one call.",
     )
     _add_device(random_calls)
-    random_calls.add_argument("--seconds", type=_seconds, default=600.0, help="how long; 600 unless told")
-    random_calls.add_argument("--seed", type=int, default=None, help="the first seed; any unless told")
-    random_calls.add_argument("--count", type=_count, default=None, help="how many calls at most; 1 repeats a seed")
+    random_calls.add_argument("--seconds", type=_seconds, default=600.0, help="duration (default: 600)")
+    random_calls.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
+    random_calls.add_argument("--count", type=_count, default=None, help="maximal number of calls; 1 repeats a seed")
     random_calls.add_argument(
-        "--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries"
+        "--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="draw from another operator table"
     )
     return whole
 
 
 def _add_device(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--device", metavar="NAME", help="the backend, or cpu to try the kit on itself")
+    command.add_argument("--device", metavar="NAME", help="name of the backend, or cpu to test the kit itself")
     command.add_argument(
         "--import",
         dest="imports",
         action="append",
         default=[],
         metavar="MODULE",
-        help="what brings the backend up; may be repeated (default: what loads with torch)",
+        help="module that registers the backend; repeatable (default: backends that load with torch)",
     )
     command.add_argument(
-        "--manifest", type=Path, metavar="FILE", help="what is known of it: .toml, or torch-spyre's .yaml"
+        "--manifest", type=Path, metavar="FILE", help="expected failures of the backend: .toml, or torch-spyre's .yaml"
     )
 
 
@@ -152,7 +156,7 @@ def _count(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
+    """Runs a command and returns its exit status. Raises SystemExit(2) if the arguments cannot be parsed."""
     options = parser().parse_args(arguments)
     try:
         if options.command == "fuzz":
@@ -194,7 +198,7 @@ def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processe
         _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
     else:
         others = [suite for suite in suites if suite != OPERATORS]
-        if options.shard == (1, 1) and setup.device != "cpu":  # the CPU is no accelerator, and has no streams, say
+        if options.shard == (1, 1) and setup.device != "cpu":  # the CPU skips all tests of suites such as streams
             card.suites = tuple(others)
         if others:
             try:
@@ -223,11 +227,12 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         "table": options.table,
         "shard": options.shard,
     }
-    # Without a schedule that holds work back, a change of a flag may come before or after a kernel: nothing to test.
-    checks = [check for check in options.check or CHECKS if check != APART or setup.manifest.held_back]
+    # Unless kernels are deferred, a flag may change before or after a kernel runs, so there is nothing to test.
+    checks = [check for check in options.check or CHECKS if check != APART or setup.manifest.flags_environment]
     if not checks:
         raise WrongUseError(
-            f"--check {APART} needs a manifest that says how work is held back: [flags] environment = {{ ... }}"
+            f"--check {APART} needs variables that defer all kernels until the host waits; pass a --manifest with "
+            "[flags] environment = { ... }"
         )
     if options.quick:
         card.operators.append(operators.quick(setup, options.op, **shared))
@@ -243,7 +248,7 @@ def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None)
     cards.show(card, options.verbose)
     if old is not None:
         found = comparison.changes(old, card)
-        print(f"{len(found)} tests have another result than in {options.compare}")
+        print(f"{len(found)} tests changed since {options.compare}")
         for change in found:
             print(f"  {change.describe()}")
     if options.json is not None:
@@ -273,11 +278,14 @@ def _fuzz_until(setup: Setup, options: argparse.Namespace, processes: Processes)
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Before anything runs: a run takes minutes, and its results would be lost. The file stays as it is."""
+    """Raises WrongUseError if a file cannot be written. Called before a run, whose results would be lost otherwise.
+
+    An existing file is not changed, and no file is left behind.
+    """
     folder = path.resolve().parent
     try:
         if not folder.is_dir():
-            raise WrongUseError(f"{path}: there is no folder {folder}")
+            raise WrongUseError(f"{path}: the folder {folder} does not exist; create it or name another file")
         if path.is_dir():
             raise WrongUseError(f"{path}: is a folder; name a file in it")
         is_new = not path.exists()
@@ -293,13 +301,13 @@ def _suites(options: argparse.Namespace) -> list[str]:
     for name in options.suite:
         if name not in known:
             close = get_close_matches(name, known, 1)
-            hint = f" (is {close[0]} meant?)" if close else ""
-            raise WrongUseError(f"--suite {name!r} is unknown{hint}; there are {', '.join(known)}")
+            hint = f" (the closest is {close[0]})" if close else ""
+            raise WrongUseError(f"--suite {name!r} is unknown{hint}; accepted are {', '.join(known)}")
     chosen = list(dict.fromkeys(options.suite))
     if not chosen and (options.op or options.dtype or options.check or options.quick or options.table != TABLE):
         return [OPERATORS]
     if not chosen and options.test:
-        return known[1:]  # also those that are run only where they are asked for
+        return known[1:]  # a pattern also selects the suites of EXTRA
     return chosen or [name for name in known if name not in suite_tests.EXTRA]
 
 
@@ -313,9 +321,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
     }
     given = [name for name, value in of_operators.items() if value]
     if options.suite and OPERATORS not in options.suite and given:
-        raise WrongUseError(
-            f"{given[0]} is for the suite {OPERATORS}, which --suite leaves out; add --suite {OPERATORS}"
-        )
+        raise WrongUseError(f"{given[0]} is for the suite {OPERATORS}, which --suite excludes; add --suite {OPERATORS}")
     if options.quick and (options.check or options.dtype):
         raise WrongUseError("--quick chooses checks and dtypes itself; leave out --check and --dtype, or --quick")
     if options.pytorch_tests is not None and (given or options.suite):
@@ -325,29 +331,31 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
     if options.file and options.pytorch_tests is None:
         raise WrongUseError("--file chooses among PyTorch's own tests; give their folder with --pytorch-tests DIR")
     if options.test and given:
-        raise WrongUseError(f"--test chooses tests of the suites, {given[0]} entries of {OPERATORS}; give one of them")
+        raise WrongUseError(
+            f"--test selects tests of the other suites, {given[0]} selects entries of {OPERATORS}; give one of them"
+        )
 
 
 def _setup(options: argparse.Namespace) -> Setup:
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError as error:
-        raise WrongUseError("torch is not installed; install the one that the backend is for") from error
+        raise WrongUseError("torch is not installed; install the version that the backend supports") from error
     known = manifest.read(options.manifest, version) if options.manifest is not None else manifest.Manifest()
     device = options.device or known.device
     if not device:
         raise WrongUseError(
-            "which backend? Give --device NAME, and --import MODULE where it does not load with torch "
-            "(--device npu --import torch_npu), or a manifest that names it"
+            "no backend is named; give --device NAME, and --import MODULE unless it loads with torch "
+            "(--device npu --import torch_npu), or a --manifest that names it"
         )
     if known.device and device != known.device:
-        raise WrongUseError(f"--device {device!r}, but {known.path} is about {known.device!r}; give one of them")
+        raise WrongUseError(f"--device {device!r}, but {known.path} is for {known.device!r}; give one of them")
     if not device.isidentifier():
         raise WrongUseError(f"{device!r} is not the name of a device; give a name such as npu, without index")
     imports = tuple(options.imports) or known.imports
     for name in imports:
         if not _exists(name):
-            raise WrongUseError(f"there is no module {name!r} to import; install it or correct --import")
+            raise WrongUseError(f"--import {name!r}: there is no such module; install it or correct the name")
     return Setup(device, imports, replace(known, device=device))
 
 
@@ -359,13 +367,13 @@ def _exists(module: str) -> bool:
 
 
 def _probe(setup: Setup, processes: Processes) -> dict[str, Any]:
-    """What a process finds that brings the device up. Raises WrongUseError where that fails."""
+    """Initializes the device in a process and returns the result of Setup.run(). Raises WrongUseError if that fails."""
     with Pool((setup,), 1, 1.0, setup.manifest.environment, processes=processes) as pool:
         outcome = pool.probe()
     if isinstance(outcome, Lost):
         if outcome.reason.startswith("NoDeviceError: "):
             raise WrongUseError(outcome.reason.removeprefix("NoDeviceError: "))
         last = f"\n{outcome.output}" if outcome.output else ""
-        raise WrongUseError(f"the device {setup.device!r} does not come up: {outcome.reason}{last}")
+        raise WrongUseError(f"the device {setup.device!r} cannot be initialized: {outcome.reason}{last}")
     found: dict[str, Any] = outcome.value
     return found

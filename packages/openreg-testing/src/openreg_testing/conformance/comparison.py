@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changed since an earlier run, whose scorecard --json has written."""
+"""Compares a run with an earlier one, whose scorecard --json has written."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from .card import SCHEMA, Card
 
 
 class ComparisonError(Exception):
-    """The file is no scorecard of the kit."""
+    """An error for a file that is no scorecard of the kit."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A test whose result is another one than before."""
+    """A test whose status differs between two runs."""
 
     name: str
-    before: str  # "" if it was not run
-    after: str
+    before: str  # the status in the earlier run; "" if the test was not run
+    after: str  # the status in this run; "" if the test was not run
 
     def describe(self) -> str:
-        """In a line."""
+        """Returns the change as one line of text."""
         return f"{self.name}: {self.before or 'not run'} -> {self.after or 'not run'}"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The scorecard of a file. Raises ComparisonError."""
+    """Returns the scorecard in a file. Raises ComparisonError if it cannot be read or is no scorecard."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ComparisonError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ComparisonError(f"{path}: is no scorecard of this kit; it has to be a file that --json wrote ({SCHEMA})")
+        raise ComparisonError(f"{path}: is no scorecard of this kit; pass a file that --json wrote ({SCHEMA})")
     return data
 
 
 def changes(old: dict[str, Any], card: Card) -> list[Change]:
-    """Tests with another result: first those that fail now, then those that do not any more, then the others."""
+    """Returns the tests whose status changed: first new failures, then tests that failed before, then the others."""
     before = {test["name"]: test["status"] for test in old["tests"]}
     after = {result.name: result.status for result in card.all_results()}
     found = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of processes that compile: what an earlier run left in a cache would hide what this one generates."""
+"""Settings of processes that compile, with an empty cache: cached code would hide what this run generates."""
 
 import contextlib
 import tempfile
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def of_its_own() -> Iterator[dict[str, str]]:
-    """Environment variables of Inductor: an empty cache, and no pool of compiler processes for each process."""
+def empty_cache() -> Iterator[dict[str, str]]:
+    """Yields environment variables of Inductor that name an empty cache and disable its pool of compiler processes.
+
+    The cache is deleted at the end of the block.
+    """
     with tempfile.TemporaryDirectory() as folder:
         yield {"TORCHINDUCTOR_CACHE_DIR": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the suites' tests are written with, and the pytest plug-in that runs them in a worker.
+"""The fixtures and the decorator of the suites' tests, and the pytest plug-in that runs them in a worker.
 
-A test says what PyTorch expects in its docstring and names the rows of the doctor's table of hooks that promise it.
-Where a backend does not claim a row that not every backend has to have, its test is skipped with the reason.
+The docstring of a test states what PyTorch expects, and `promise` names the rows of the doctor's table of hooks that
+it covers. If a backend has not implemented an optional row, its test is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Device:
-    """The device that is tested, for a test to use."""
+    """The device under test, as tests use it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,33 +31,35 @@ class Device:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the kit tests itself."""
+        """True if the device is the CPU, with which the kit tests itself."""
         return self.name == "cpu"
 
     @property
     def module(self) -> Any:
-        """torch.<device>. Fails where there is none."""
+        """The device module torch.<device>. Raises AssertionError if none is registered."""
         import torch
 
         module = getattr(torch, self.name, None)
-        assert module is not None, f"there is no module torch.{self.name}: torch._register_device_module registers one"
+        assert module is not None, (
+            f"there is no module torch.{self.name}; register one with torch._register_device_module()"
+        )
         return module
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of devices."""
         return 1 if self.is_cpu else int(self.module.device_count())
 
     @property
     def first(self) -> torch.device:
-        """The first one."""
+        """The first device."""
         import torch
 
         return torch.device("cpu") if self.is_cpu else torch.device(self.name, 0)
 
     @property
     def second(self) -> torch.device:
-        """The second one. Skips where there is none."""
+        """The second device. Skips the test if there is only one."""
         import torch
 
         if self.count < 2:
@@ -65,26 +67,26 @@ class Device:
         return torch.device(self.name, 1)
 
     def tensor(self, *values: float, device: torch.device | None = None) -> torch.Tensor:
-        """Numbers on the device."""
+        """Returns a float32 tensor of the values, or of 1, 2 and 3, on a device: by default, the first one."""
         import torch
 
         return torch.tensor(values or (1.0, 2.0, 3.0), dtype=torch.float32).to(device or self.first)
 
     def wait(self) -> None:
-        """Until all work is done."""
+        """Synchronizes with the current device."""
         from .operators import subject
 
         subject.synchronize(self.name)
 
 
 def promise(*rows: str) -> pytest.MarkDecorator:
-    """Marks a test with the rows of the table of hooks, as the doctor names them, that it holds a backend to."""
+    """Returns a mark with the rows of the doctor's table of hooks that a test covers, such as "guard.getStream"."""
     return pytest.mark.promise(*rows)
 
 
 @functools.cache
 def rows() -> dict[str, Row]:
-    """The table of hooks by the names of its rows."""
+    """Returns the rows of the table of hooks by name."""
     from openreg_doctor import table
 
     return {row.key: row for group in table.read() for row in group.rows}
@@ -92,7 +94,7 @@ def rows() -> dict[str, Row]:
 
 @pytest.fixture
 def device() -> Iterator[Device]:
-    """The device; it is as it was when the test ends."""
+    """The device under test. After the test, the first device is current again and has no pending tasks."""
     import torch
 
     from .operators import subject
@@ -104,7 +106,7 @@ def device() -> Iterator[Device]:
     try:
         if not here.is_cpu:
             torch.accelerator.set_device_index(0)
-            subject.synchronize(name)  # an error of a kernel belongs to the test that launched it
+            subject.synchronize(name)  # reports an asynchronous error with the test that launched the kernel
     except RuntimeError as error:
         if not subject.is_unclaimed(error):
             raise
@@ -112,15 +114,15 @@ def device() -> Iterator[Device]:
 
 @pytest.fixture
 def accelerator(device: Device) -> Device:
-    """The device, for what the CPU does not have."""
+    """The device under test, for tests of features that the CPU does not have."""
     if device.is_cpu:
-        pytest.skip("the CPU is no accelerator")
+        pytest.skip("the CPU is not an accelerator")
     return device
 
 
 @pytest.fixture
 def streams(accelerator: Device) -> Device:
-    """The device, for tests that need streams."""
+    """The device under test, for tests that need streams."""
     import torch
 
     torch.Stream(accelerator.first)
@@ -128,56 +130,55 @@ def streams(accelerator: Device) -> Device:
 
 
 def promises_of(item: pytest.Item) -> tuple[str, ...]:
-    """The rows that a test is marked with."""
+    """Returns the rows of the table of hooks that a test covers."""
     return tuple(row for mark in item.iter_markers("promise") for row in mark.args)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the mark known."""
-    config.addinivalue_line("markers", "promise(*rows): rows of the table of hooks that the test is about")
+    """Registers the mark `promise`."""
+    config.addinivalue_line("markers", "promise(*rows): rows of the table of hooks that the test covers")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """A test of what the backend does not claim is skipped; one that fails says who counts on it."""
+    """Turns the failure of an unimplemented optional hook into a skip, and explains every other failure."""
     report: Any = yield
     if report.failed:
         error = call.excinfo.value if call.excinfo is not None else None
-        asked = [rows()[row] for row in promises_of(item)]
-        required = any(row.required for row in asked)
+        required = any(rows()[row].required for row in promises_of(item))
         message = str(error).strip() or type(error).__name__
         if not required and isinstance(error, (RuntimeError, ValueError, AttributeError)) and _is_unclaimed(error):
             report.outcome = "skipped"
             report.longrepr = ("", 0, f"not claimed: {message.splitlines()[0][:300]}")
         else:
-            told = message if isinstance(error, AssertionError) else _typed(error)
-            lines = [line for line in told.splitlines() if line.strip()][:12]
-            report.conformance = explained(expected(item), "\n  ".join(lines), promises_of(item))
+            text = message if isinstance(error, AssertionError) else _with_type(error)
+            lines = [line for line in text.splitlines() if line.strip()][:12]
+            report.conformance = explain_failure(expectation(item), "\n  ".join(lines), promises_of(item))
     return report
 
 
-def _typed(error: BaseException | None) -> str:
+def _with_type(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}".strip()
 
 
 def _is_unclaimed(error: BaseException) -> bool:
     from .operators import subject
 
-    if isinstance(error, AttributeError):  # a name that the device's module does not have, which may be any object
+    if isinstance(error, AttributeError):  # a name that the device module lacks; the module may be any object
         name = subject.device()
         of_module = error.obj is not None and error.obj is subject.module(name)
         return of_module or bool(re.search(rf"module '[\w.]*{re.escape(name)}[\w.]*' has no attribute", str(error)))
     return subject.is_unclaimed(error)
 
 
-def expected(item: pytest.Item) -> str:
-    """What a test says that PyTorch expects."""
+def expectation(item: pytest.Item) -> str:
+    """Returns what PyTorch expects: the docstring of a test, in one line."""
     return " ".join((getattr(getattr(item, "function", None), "__doc__", None) or "").split())
 
 
-def explained(expects: str, what_came: str, promises: Sequence[str]) -> str:
-    """A failure in words: what PyTorch expects, what came, and who counts on it."""
-    text = [f"PyTorch expects: {expects}" if expects else "", what_came]
+def explain_failure(expects: str, observed: str, promises: Sequence[str]) -> str:
+    """Returns the reason of a failure: what PyTorch expects, what was observed, and the users of each covered row."""
+    text = [f"PyTorch expects: {expects}" if expects else "", observed]
     for row in map(rows().__getitem__, promises):
-        text.append(f"{row.key} is asked for by {row.reader}" + (f"; without it {row.cost}" if row.cost else ""))
+        text.append(f"{row.key} is used by {row.reader}" + (f"; without it {row.cost}" if row.cost else ""))
     return "\n  ".join(line for line in text if line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own table of operators on nested tensors of layout torch.jagged, run on the CPU and moved to the device."""
+"""PyTorch's own table of operators on nested tensors of layout torch.jagged, compared on the CPU and the device."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from torch.utils import _pytree as pytree
 RTOL, ATOL = 1e-3, 1e-4
 DTYPES = (torch.float32, torch.int64, torch.bool)
 
-# What ends a process of PyTorch 2.13, whatever the device.
+# The backward pass of these entries crashes PyTorch 2.13 on every device.
 CRASHES_BACKWARD = ("split_with_sizes",)
 
 
 def entries() -> list[Any]:
-    """Those of the table that take such tensors, in a dtype that they have."""
+    """Returns the entries of the table that accept jagged tensors in one of DTYPES."""
     return [op for op in njt_op_db if op.supports_njt and dtype_of(op) is not None]
 
 
 def dtype_of(op: Any) -> torch.dtype | None:
-    """The first of DTYPES that an entry has."""
+    """Returns the first of DTYPES that an entry lists, or None."""
     return next((dtype for dtype in DTYPES if dtype in op.dtypes), None)
 
 
@@ -37,45 +37,48 @@ def _nested_tensor() -> Any:
 
 
 def is_jagged(value: Any) -> bool:
-    """Whether it is such a tensor."""
+    """Returns True if a value is a nested tensor of layout torch.jagged."""
     return isinstance(value, _nested_tensor())
 
 
-class Mover:
-    """Copies values to a device. What tensors share of offsets and lengths stays shared: PyTorch compares objects."""
+class DeviceCopier:
+    """A copier of values to a device.
+
+    Offsets and lengths that tensors share stay shared, because PyTorch compares them as objects.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._shared: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __call__(self, values: Any) -> Any:
-        """The same values there, each tensor a leaf that wants the gradient that it wanted."""
-        return pytree.tree_map_only(torch.Tensor, self._move, values)
+        """Returns the values with a copy of each tensor: a leaf on the device with an unchanged requires_grad."""
+        return pytree.tree_map_only(torch.Tensor, self._copy, values)
 
-    def _move(self, tensor: Any) -> torch.Tensor:
+    def _copy(self, tensor: Any) -> torch.Tensor:
         if not is_jagged(tensor):
-            return self._dense(tensor).requires_grad_(tensor.requires_grad)
+            return self._copy_dense(tensor).requires_grad_(tensor.requires_grad)
         from torch.nested._internal.nested_tensor import nested_view_from_values_offsets_lengths
 
         moved: torch.Tensor = nested_view_from_values_offsets_lengths(  # type: ignore[no-untyped-call]
-            self._dense(tensor._values),
-            self._same(tensor._offsets),
-            self._same(tensor._lengths),
+            self._copy_dense(tensor._values),
+            self._copy_shared(tensor._offsets),
+            self._copy_shared(tensor._lengths),
             ragged_idx=tensor._ragged_idx,
             min_seqlen=tensor._maybe_min_seqlen,
             max_seqlen=tensor._maybe_max_seqlen,
         )
         return moved.detach().requires_grad_(tensor.requires_grad)
 
-    def _same(self, tensor: torch.Tensor | None) -> torch.Tensor | None:
+    def _copy_shared(self, tensor: torch.Tensor | None) -> torch.Tensor | None:
         if tensor is None:
             return None
         if id(tensor) not in self._shared:
-            self._shared[id(tensor)] = tensor, self._dense(tensor)
+            self._shared[id(tensor)] = tensor, self._copy_dense(tensor)
         return self._shared[id(tensor)][1]
 
-    def _dense(self, tensor: torch.Tensor) -> torch.Tensor:
-        """With the same sizes, strides and place in its memory."""
+    def _copy_dense(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Returns a copy with unchanged sizes, strides and storage offset."""
         base = tensor.detach()
         count = base.untyped_storage().nbytes() // base.element_size()
         flat = base.as_strided((count,), (1,), 0).to(self._device, copy=True)
@@ -83,17 +86,17 @@ class Mover:
 
 
 def samples_of(op: Any) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Names, positional and named arguments on the CPU, the same ones each time."""
+    """Yields names, positional and named arguments of the samples on the CPU; every call yields equal ones."""
     dtype = dtype_of(op)
     assert dtype is not None
     torch.manual_seed(2026)
-    wants_grad = op.supports_autograd and dtype.is_floating_point
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=wants_grad):
+    requires_grad = op.supports_autograd and dtype.is_floating_point
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=requires_grad):
         yield sample.name, (sample.input, *sample.args), sample.kwargs
 
 
 def run(op: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | None] | str]:
-    """The result, and the gradients of all inputs, or the kind of error where PyTorch has no derivative."""
+    """Returns the result, and the gradients of all inputs or, if computing them raises, the name of the exception."""
     result = op.op(*args, **kwargs)
     outputs = [leaf for leaf in tensors_in(result) if leaf.requires_grad]
     inputs = [leaf for leaf in tensors_in((args, kwargs)) if leaf.requires_grad]
@@ -107,12 +110,12 @@ def run(op: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | None]
 
 
 def tensors_in(values: Any) -> list[torch.Tensor]:
-    """All tensors in nested tuples, lists and dictionaries."""
+    """Returns all tensors in nested tuples, lists and dictionaries."""
     return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
 def attempt(op: Any, args: Any, kwargs: Any) -> Any:
-    """What run() gives, or the exception that it raises."""
+    """Returns the result of run(), or the exception that it raises."""
     torch.manual_seed(7)
     try:
         return run(op, args, kwargs)
@@ -121,24 +124,24 @@ def attempt(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def compare(device: torch.device, op: Any) -> None:
-    """Runs all samples of an entry on the CPU and on the device: results, gradients and kinds of errors are the same.
+    """Runs all samples of an entry on the CPU and on the device, and compares results, gradients and exception types.
 
-    Skips an entry of which PyTorch cannot make samples. Raises AssertionError with the sample's name.
+    Skips an entry for which PyTorch makes no samples. Raises AssertionError with the name of the sample if they differ.
     """
     try:
         samples = list(samples_of(op))
     except NotImplementedError as error:
-        pytest.skip(f"PyTorch makes no samples of it in {dtype_of(op)}: {error}")
+        pytest.skip(f"PyTorch makes no samples of {op.full_name} in {dtype_of(op)}: {error}")
     for name, args, kwargs in samples:
-        expected = attempt(op, *Mover(torch.device("cpu"))((args, kwargs)))
-        found = attempt(op, *Mover(device)((args, kwargs)))
+        expected = attempt(op, *DeviceCopier(torch.device("cpu"))((args, kwargs)))
+        found = attempt(op, *DeviceCopier(device)((args, kwargs)))
         if isinstance(expected, Exception) or isinstance(found, Exception):
             assert type(found) is type(expected), f"{name}: {found!r}; the CPU: {expected!r}"
             continue
         try:
             assert_same(device, found[0], expected[0])
             if isinstance(expected[1], str) or isinstance(found[1], str):
-                assert found[1] == expected[1], f"the gradient: {found[1]}; the CPU: {expected[1]}"
+                assert found[1] == expected[1], f"gradients: {found[1]}; the CPU: {expected[1]}"
             else:
                 assert_same(device, found[1], expected[1])
         except AssertionError as error:
@@ -146,7 +149,10 @@ def compare(device: torch.device, op: Any) -> None:
 
 
 def assert_same(device: torch.device, found: Any, expected: Any) -> None:
-    """Numbers, dtypes, strides, offsets and lengths; tensors are on the device."""
+    """Raises AssertionError unless all tensors found are on the device and match the expected ones.
+
+    Compares values, dtypes, strides, offsets and lengths.
+    """
     for one, other in zip(pytree.tree_leaves(found), pytree.tree_leaves(expected), strict=True):
         assert type(one) is type(other), f"{type(one).__name__}, not {type(other).__name__}"
         for part, other_part in zip(_parts(one), _parts(other), strict=True):
@@ -159,7 +165,7 @@ def assert_same(device: torch.device, found: Any, expected: Any) -> None:
 
 
 def _parts(value: Any) -> list[torch.Tensor]:
-    """The dense tensors that a value is made of."""
+    """Returns the dense tensors of a value: the members of a jagged tensor, or a tensor itself."""
     if is_jagged(value):
         return [part for part in (value._values, value._offsets, value._lengths) if part is not None]
     return [value] if isinstance(value, torch.Tensor) else []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a backend says of itself for the conformance kit: a TOML file of operators and tests, each with its reason.
+"""The manifest of a backend: a TOML file of the operators and tests that fail or are skipped, each with its reason.
 
-An entry under [operators] is named after PyTorch's table (OpInfo.full_name, or a pattern such as "fft.*"), one under
-[tests] after a test of the kit ("streams::test_work_on_one_stream_is_in_order"), one under [pytorch] after a test of
-PyTorch's own. What one reason explains of many operators stands under [[differing]]. A file that ends in .yaml or .yml
-is read as torch-spyre's (see ``spyre``).
+An entry under [operators] has a name of PyTorch's table (OpInfo.full_name, or a pattern such as "fft.*"). An entry
+under [tests] has the name of a test of the kit, such as "streams::test_work_on_one_stream_is_in_order". An entry under
+[pytorch] has the name of one of PyTorch's own tests. An entry under [[differing]] has one reason for many operators. A
+file that ends in .yaml or .yml has torch-spyre's format (see ``spyre``).
 """
 
 from __future__ import annotations
@@ -24,41 +24,39 @@ else:
 
 
 class ManifestError(Exception):
-    """The file cannot be used; the text names it, the place and what is accepted there."""
+    """An error for a manifest that cannot be used; the message names the file, the entry and what is accepted."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What is known of an entry of PyTorch's table of operators. Every text is a reason, or empty."""
+    """The expectations for an entry of PyTorch's table of operators. Each text is a reason, or empty."""
 
-    fails: str = ""  # it may fail; when it passes in a whole run, that is reported
+    fails: str = ""  # it may fail; a whole run reports a problem if it passes
     skip: str = ""  # it is not run
-    late: str = ""  # wrong inputs are found by the kernel, because they depend on the data
-    strides: str = ""  # results of random calls have other strides than the CPU's
-    deterministic: str = ""  # PyTorch computes it in Python under deterministic algorithms, but for tensors of the CPU
-    more_dtypes: str = (
-        ""  # gives a result in common dtypes for which neither the CPU nor PyTorch's list of CUDA has one
-    )
-    fewer_dtypes: str = ""  # refuses uncommon dtypes that the CPU takes
-    other_errors: str = ""  # refuses an uncommon dtype by another kind of RuntimeError
-    comparable: bool = True  # whether the CPU can compute what it is to be compared with
-    dtypes: tuple[str, ...] = ()  # only these are run; all where empty
-    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # relative, absolute; by dtype
-    differs: Mapping[str, str] = field(default_factory=dict)  # check -> why the results differ and are right
+    late: str = ""  # wrong inputs cause asynchronous errors, because only the kernel can check the values
+    strides: str = ""  # the strides of results of random calls may differ from the CPU's
+    deterministic: str = ""  # under deterministic algorithms PyTorch computes it in Python, except on the CPU
+    more_dtypes: str = ""  # supports common dtypes that neither the CPU nor PyTorch's list for CUDA supports
+    fewer_dtypes: str = ""  # rejects uncommon dtypes that the CPU accepts
+    other_errors: str = ""  # rejects an uncommon dtype with another subclass of RuntimeError
+    comparable: bool = True  # False: the CPU cannot compute a reference
+    dtypes: tuple[str, ...] = ()  # the dtypes that are run; empty: all
+    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # (relative, absolute) by dtype
+    differs: Mapping[str, str] = field(default_factory=dict)  # check -> why the results differ and are correct
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """What is known of a test."""
+    """The expectations for a test. Each text is a reason, or empty."""
 
     fails: str = ""
     skip: str = ""
-    strict: bool = True  # with `fails`: when it passes, that is reported
+    strict: bool = True  # with `fails`: the run reports a problem if the test passes
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A flag of PyTorch that kernels read when they run: of which operators, why, and what a user sees."""
+    """A flag of PyTorch that kernels read when they run, with their operators, the reason and the visible effect."""
 
     flag: str
     operators: tuple[str, ...]
@@ -68,25 +66,25 @@ class Reading:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All of it. Names of operators and tests may be patterns; an exact name goes before a pattern."""
+    """The content of a manifest. Names of operators and tests may be patterns; an exact name has precedence."""
 
     path: str = ""
     device: str = ""
     imports: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)  # of every process that runs tests
-    held_back: Mapping[str, str] = field(default_factory=dict)  # settings under which kernels run when the host waits
-    flag_table: str = ""  # module:attribute of further entries for the check of flags
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables of all processes that run tests
+    flags_environment: Mapping[str, str] = field(default_factory=dict)  # variables that defer kernels until a wait
+    flag_table: str = ""  # module:attribute of further entries for the check "flags"
     read_late: tuple[Reading, ...] = ()
-    native: Mapping[str, int] = field(default_factory=dict)  # by dtype: entries that have to run without a fallback
-    most_failing: int | None = None  # entries that may be listed with `fails`
-    only_listed: bool = False  # operators that are not listed are not run
-    variants: bool = False  # a name under [operators] stands for all its variants: div for div.floor_rounding too
+    native: Mapping[str, int] = field(default_factory=dict)  # minimal number of entries without a fallback, by dtype
+    most_failing: int | None = None  # maximal number of entries with `fails`
+    only_listed: bool = False  # operators without an entry are not run
+    variants: bool = False  # a name under [operators] includes its variants: div includes div.floor_rounding
     operators: Mapping[str, Operator] = field(default_factory=dict)
     tests: Mapping[str, Exclusion] = field(default_factory=dict)
     pytorch: Mapping[str, Exclusion] = field(default_factory=dict)
 
     def operator(self, name: str) -> Operator:
-        """What is known of an entry."""
+        """Returns the expectations for an entry of PyTorch's table; empty ones if the manifest does not list it."""
         return self._operator(name) or _NOTHING
 
     def _operator(self, name: str) -> Operator | None:
@@ -96,21 +94,21 @@ class Manifest:
         return found
 
     def test(self, name: str) -> Exclusion:
-        """What is known of a test of the kit."""
+        """Returns the expectations for a test of the kit; empty ones if the manifest does not list it."""
         return _find(self.tests, name) or _NO_TEST
 
     def pytorch_test(self, name: str) -> Exclusion:
-        """What is known of one of PyTorch's own tests."""
+        """Returns the expectations for one of PyTorch's own tests; empty ones if the manifest does not list it."""
         return _find(self.pytorch, name) or _NO_TEST
 
     def runs(self, name: str) -> bool:
-        """Whether an entry is to be run."""
+        """Returns True if an entry of PyTorch's table is run."""
         return not self.operator(name).skip and (not self.only_listed or self._operator(name) is not None)
 
     def refuse_unknown(self, table: str, names: Iterable[str], suites: Sequence[str] = ()) -> None:
-        """Raises ManifestError where an entry of [operators], [tests] or [pytorch] names nothing there is.
+        """Raises ManifestError if an entry of `table` (operators, tests or pytorch) matches none of the names.
 
-        With suites only entries of these are looked at.
+        If suites are given, only the entries of these suites are checked.
         """
         known = list(names)
         entries = [name for name in getattr(self, table) if not suites or name.partition("::")[0] in suites]
@@ -118,7 +116,7 @@ class Manifest:
             of_variants = self.variants and table == "operators"
             if not any(fnmatchcase(item, name) or (of_variants and item.startswith(f"{name}.")) for item in known):
                 close = get_close_matches(name, known, 3)
-                hint = f"; is one of these meant? {', '.join(close)}" if close else f"; there are {len(known)}"
+                hint = f"; the closest: {', '.join(close)}" if close else f"; there are {len(known)}"
                 of = {"operators": "entry of PyTorch's table of operators", "tests": "test of the kit"}
                 kind = of.get(table, "test of the given files")
                 raise ManifestError(f"{self.path}: [{table}] {name!r} names no {kind}{hint}")
@@ -135,7 +133,10 @@ def _find(table: Mapping[str, Any], name: str) -> Any:
 
 
 def read(path: Path, torch: str = "") -> Manifest:
-    """The manifest of a file, as it holds for a version of torch. Raises ManifestError."""
+    """Reads a file and returns its manifest for a version of torch, or for all versions if `torch` is empty.
+
+    Raises ManifestError if the file cannot be read or is invalid.
+    """
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -152,12 +153,12 @@ def read(path: Path, torch: str = "") -> Manifest:
 
 
 def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:
-    """The manifest of a parsed file. Raises ManifestError."""
+    """Returns the manifest of a parsed TOML file. Raises ManifestError if it is invalid."""
     return _Parser(data, path, torch).manifest()
 
 
 _TEXTS = tuple(item.name for item in fields(Operator) if item.type == "str")
-# What a table may hold, and what each value is.
+# The keys that each table accepts, with the types of their values.
 _TOP = {
     "device": str,
     "import": list,
@@ -194,7 +195,7 @@ _DTYPES = (
 
 
 def known_dtype(name: str) -> bool:
-    """Whether a manifest may name it."""
+    """Returns True if a manifest may name this dtype."""
     return name in _DTYPES
 
 
@@ -215,7 +216,7 @@ class _Parser:
             device=top.get("device", ""),
             imports=self.names(top.get("import", []), "import"),
             environment=self.texts(top.get("environment", {}), "[environment]"),
-            held_back=self.texts(flags.get("environment", {}), "[flags] environment"),
+            flags_environment=self.texts(flags.get("environment", {}), "[flags] environment"),
             flag_table=flags.get("table", ""),
             read_late=tuple(self.reading(item) for item in flags.get("read_late", [])),
             native=self.counts(expect.get("native", {}), "[expect] native"),
@@ -226,50 +227,50 @@ class _Parser:
             pytorch=self.entries("pytorch", _TEST, self.test),
         )
 
-    def refuse(self, where: str, what: str) -> ManifestError:
+    def error(self, where: str, what: str) -> ManifestError:
         return ManifestError(f"{self.path}: {where} {what}")
 
     def checked(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
-        """The table, whose keys and kinds of values are the accepted ones."""
+        """Returns the table. Raises ManifestError if a key is not accepted or a value has another type."""
         if not isinstance(value, dict):
-            raise self.refuse(where, f"is {value!r}; it has to be a table")
+            raise self.error(where, f"is {value!r}; it has to be a table")
         for key, item in value.items():
             if key not in accepted:
-                raise self.refuse(where, f"has an unknown key {key!r}; accepted are {', '.join(accepted)}")
+                raise self.error(where, f"has an unknown key {key!r}; accepted are {', '.join(accepted)}")
             kind = accepted[key]
             if not isinstance(item, kind) or (kind is int and isinstance(item, bool)):
-                raise self.refuse(where, f"{key} = {item!r} has to be {_KINDS[kind]}")
+                raise self.error(where, f"{key} = {item!r} has to be {_KINDS[kind]}")
         return value
 
     def texts(self, value: Any, where: str) -> Mapping[str, str]:
         if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-            raise self.refuse(where, "has to be a table of texts")
+            raise self.error(where, "has to be a table of texts")
         return value
 
     def names(self, value: Any, where: str) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.refuse(where, f"= {value!r} has to be a list of texts")
+            raise self.error(where, f"= {value!r} has to be a list of texts")
         return tuple(value)
 
     def counts(self, value: Mapping[str, Any], where: str) -> Mapping[str, int]:
         for name, count in value.items():
             self.dtype(name, where)
             if not isinstance(count, int):
-                raise self.refuse(where, f"{name} = {count!r} has to be a whole number")
+                raise self.error(where, f"{name} = {count!r} has to be a whole number")
         return value
 
     def dtype(self, name: str, where: str) -> str:
         if name not in _DTYPES:
-            raise self.refuse(where, f"names an unknown dtype {name!r}; accepted are {', '.join(_DTYPES)}")
+            raise self.error(where, f"names an unknown dtype {name!r}; accepted are {', '.join(_DTYPES)}")
         return name
 
     def reason(self, text: str, where: str) -> str:
-        """The text, or the one that it names under [reasons]: a reason is more than a word."""
+        """Returns the reason of this name under [reasons], or the text itself, which must have two words or more."""
         if text in self.reasons:
             return self.reasons[text]
         if len(text.split()) < 2:
             known = ", ".join(self.reasons) or "none are listed there"
-            raise self.refuse(where, f"is {text!r}; it has to be a reason, or a name under [reasons]: {known}")
+            raise self.error(where, f"is {text!r}; it has to be a reason, or a name under [reasons]: {known}")
         return text
 
     def entries(self, table: str, accepted: Mapping[str, type], make: Any) -> Mapping[str, Any]:
@@ -277,12 +278,12 @@ class _Parser:
         for name, value in self.data.get(table, {}).items():
             where = f"[{table}.{name!r}]"
             entry = self.checked(value, where, accepted)
-            if self.holds(entry):
+            if self.applies(entry):
                 found[name] = make(entry, where)
         return found
 
-    def holds(self, entry: Mapping[str, Any]) -> bool:
-        """Whether it is of this version of torch."""
+    def applies(self, entry: Mapping[str, Any]) -> bool:
+        """Returns True if an entry applies to this version of torch."""
         return not self.torch or _release(entry.get("since", "")) <= self.torch
 
     def operator(self, entry: Mapping[str, Any], where: str) -> Operator:
@@ -291,7 +292,7 @@ class _Parser:
         for check, value in entry.get("differs", {}).items():
             item = {"reason": value} if isinstance(value, str) else value
             item = self.checked(item, f"{where} differs {check!r}", _DIFFERENCE)
-            if self.holds(item):
+            if self.applies(item):
                 differs[check] = self.reason(item.get("reason", ""), f"{where} differs {check!r}")
         return Operator(
             **texts,
@@ -305,7 +306,7 @@ class _Parser:
         )
 
     def differing(self, operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
-        """The operators, with what [[differing]] says of many at once."""
+        """Returns the operators with the entries of [[differing]] added."""
         found = dict(operators)
         for value in self.data.get("differing", ()):
             where = "[[differing]]"
@@ -317,17 +318,17 @@ class _Parser:
         return found
 
     def complete(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
-        """The table, which has each of the keys."""
+        """Returns the table. Raises ManifestError if one of the accepted keys is missing."""
         entry = self.checked(value, where, accepted)
         absent = [key for key in accepted if key not in entry]
         if absent:
-            raise self.refuse(where, f"lacks {', '.join(absent)}")
+            raise self.error(where, f"lacks {', '.join(absent)}")
         return entry
 
     def tolerance(self, value: Any, where: str) -> tuple[float, float]:
         numbers = isinstance(value, list) and all(isinstance(item, (int, float)) and item >= 0 for item in value)
         if not numbers or len(value) != 2:
-            raise self.refuse(where, f"= {value!r} has to be [relative, absolute], two numbers")
+            raise self.error(where, f"= {value!r} has to be [relative, absolute], two numbers")
         return float(value[0]), float(value[1])
 
     def test(self, entry: Mapping[str, Any], where: str) -> Exclusion:
@@ -342,6 +343,6 @@ class _Parser:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Major and minor number of a version; nothing of what is none."""
+    """Returns the major and minor number of a version, or an empty tuple if the text is no version."""
     parts = version.split(".")[:2]
     return tuple(int(part) for part in parts) if len(parts) == 2 and all(part.isdigit() for part in parts) else ()

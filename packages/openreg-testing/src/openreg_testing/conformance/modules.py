@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own list of modules (ModuleInfo), as the suites run it: on the CPU, and moved to the device."""
+"""Comparisons of the modules of PyTorch's own list (ModuleInfo) on the CPU and on the device."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -14,14 +14,14 @@ RTOL, ATOL = 1e-3, 1e-4
 
 
 def samples_of(info: ModuleInfo, most: int) -> list[Any]:
-    """A few inputs of a module on the CPU, the same ones each time."""
+    """Returns at most `most` inputs of a module on the CPU; every call returns equal ones."""
     torch.manual_seed(2026)
     inputs = list(info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=False))
     return [item for item in inputs if item.forward_input is not None][:most]
 
 
 def moved(values: Any, device: torch.device) -> Any:
-    """The same values there, each tensor a leaf that wants the gradient that it wanted."""
+    """Returns the values with a copy of each tensor: a leaf on the device with an unchanged requires_grad."""
 
     def move(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.detach().clone().to(device).requires_grad_(tensor.requires_grad)
@@ -30,21 +30,21 @@ def moved(values: Any, device: torch.device) -> Any:
 
 
 def run(module: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | None]]:
-    """The result, and the gradients of parameters and inputs."""
+    """Returns the result, and the gradients of all inputs and parameters that require one."""
     result = module(*args, **kwargs)
     outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     inputs = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-    wanted = [leaf for leaf in [*inputs, *module.parameters()] if leaf.requires_grad]
-    if not outputs or not wanted:
+    differentiated = [leaf for leaf in [*inputs, *module.parameters()] if leaf.requires_grad]
+    if not outputs or not differentiated:
         return result, []
     weights = [torch.ones_like(output) / 4 for output in outputs]
-    return result, list(torch.autograd.grad(outputs, wanted, weights, allow_unused=True))
+    return result, list(torch.autograd.grad(outputs, differentiated, weights, allow_unused=True))
 
 
 def compare(device: torch.device, info: ModuleInfo, prepared: Callable[[torch.nn.Module], Any], samples: int) -> None:
-    """Runs a module that was `prepared` on the device, and as it is on the CPU: results and gradients are the same.
+    """Compares results and gradients of `prepared(module)` on the device with those of the module on the CPU.
 
-    Skips a module of which PyTorch's list has no input that the CPU takes in float32. Raises AssertionError.
+    Skips the test if the CPU accepts none of the listed inputs in float32. Raises AssertionError if they differ.
     """
     compared = 0
     for module, given in cases(info, samples):
@@ -63,11 +63,11 @@ def compare(device: torch.device, info: ModuleInfo, prepared: Callable[[torch.nn
             if one is not None:
                 torch.testing.assert_close(one, other, rtol=RTOL, atol=ATOL, equal_nan=True)
     if not compared:
-        pytest.skip("PyTorch's list has no input of it that the CPU takes in float32")
+        pytest.skip(f"PyTorch's list has no input of {info.name} that the CPU accepts in float32")
 
 
 def cases(info: ModuleInfo, samples: int) -> Iterator[tuple[torch.nn.Module, tuple[Any, Any]]]:
-    """Modules on the CPU, which takes these inputs; as many as the first so many of PyTorch's list give."""
+    """Yields modules on the CPU with inputs, for those of the first `samples` listed inputs that the CPU accepts."""
     for sample in samples_of(info, samples):
         torch.manual_seed(7)
         args, kwargs = moved((sample.constructor_input.args, sample.constructor_input.kwargs), torch.device("cpu"))
@@ -75,7 +75,7 @@ def cases(info: ModuleInfo, samples: int) -> Iterator[tuple[torch.nn.Module, tup
         given = sample.forward_input.args, sample.forward_input.kwargs
         args, kwargs = moved(given, torch.device("cpu"))
         try:
-            module(*args, **kwargs)  # which also gives a lazy module its parameters
+            module(*args, **kwargs)  # also initializes the parameters of a lazy module
         except RuntimeError:
-            continue  # of float64 alone, in which PyTorch's own tests run it
+            continue  # a module of float64 only, the dtype of PyTorch's own tests
         yield module, given

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that share the work. One that crashes or takes too long costs its task, and is replaced in milliseconds.
+"""A pool of processes for tasks that may crash or hang. The pool replaces the process of a task that does.
 
-A task is an object with a method ``run()`` that gives what can be pickled. A process that was started and has run the
-preparing tasks, which import what is needed and touch no device, forks another one that runs the others. Where that is
-not possible, because a backend touches its device when it is imported, say, it runs them itself and is started again.
+A task is an object with a method ``run()`` whose result can be pickled. A started process runs the preparing tasks,
+which import modules and use no device. Then it forks a second process, which runs the other tasks. A crash of that
+one costs milliseconds, because another one is forked. Forking is impossible if, for example, a backend uses its device
+when it is imported. Then the started process runs the tasks itself, and a crash costs a new start.
 
-A process that forks has run nothing but preparing tasks, so the next pool can go on with it (``Processes``).
+A process that forks has run only preparing tasks, so the next pool can reuse it (``Processes``).
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from typing import Any, Protocol
 from .. import forks
 
 _FRAME = re.compile(r'\s+File "(.+)", line (\d+) in (\S+)')  # as faulthandler writes it
-START_LIMIT = 300.0  # seconds until a process has imported what it needs
-# Processes share the cores; a process with a team of threads for each of them would only be slower.
+START_LIMIT = 300.0  # seconds for a process to start and run the preparing tasks
+# The processes share the cores, so more threads in each of them would only slow them down.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 SERVED_BY = "openreg_testing.conformance.pool:serve"
 
 
 class Task(Protocol):
-    """What a worker does."""
+    """An object that a worker runs."""
 
     def run(self) -> Any:
-        """What it gives."""
+        """Runs in the worker and returns a value that can be pickled, or an Answer or Lost."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a task gave; `spent` says that the process is of no more use."""
+    """The result of a task; `spent` is true if its process must be replaced."""
 
     value: Any
     spent: bool = False
@@ -45,13 +46,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a task gave nothing, and the last lines that its process wrote."""
+    """The reason why a task has no result, and the last lines of its process's output."""
 
     reason: str
     output: str = ""
 
     def describe(self) -> str:
-        """In one line: the reason, what the process said last, and of a crash the innermost line of Python."""
+        """Returns one line: the reason, the last line of output and, for a crash, the innermost Python frame."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         fatal = next((index for index, line in enumerate(lines) if line.startswith("Fatal")), None)
         if fatal is None:
@@ -63,13 +64,13 @@ class Lost:
 
 @dataclass(frozen=True)
 class Prepare:
-    """The first request to a process, and again the first one of each pool that goes on with it."""
+    """The first request to a process, which each pool that reuses the process repeats."""
 
-    path: tuple[str, ...]  # where the asking process finds modules
+    path: tuple[str, ...]  # sys.path of the process that sends the request
     tasks: tuple[Task, ...]
 
     def run(self) -> Answer | Lost:
-        """(what the first task gave, whether the process forks)."""
+        """Runs the preparing tasks. Returns (result of the first task, True if the process forks), or the Lost task."""
         sys.path[:] = self.path
         outcomes = []
         for task in self.tasks:
@@ -83,24 +84,24 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Limited:
-    """Any other request: a task, how many seconds it may take, and whether it needs a fork that has run no other."""
+    """Any other request: a task, its timeout in seconds, and whether it needs a fork that has run no other task."""
 
     task: Task
     limit: float
     fresh: bool
 
     def run(self) -> Answer | Lost:
-        """What it gave."""
-        return _Host.ask(self.task, self.limit, self.fresh)
+        """Runs the task in a fork if the process forks, otherwise in the process itself."""
+        return _Host.run(self.task, self.limit, self.fresh)
 
 
 def serve(request: Prepare | Limited) -> Answer | Lost:
-    """What a started process does with a request."""
+    """Handles a request in a started process."""
     return request.run()
 
 
 def attempt(task: Task) -> Answer | Lost:
-    """What the task gives; an exception is told, and the process goes on."""
+    """Runs a task. An exception is printed and returned as Lost, and the process continues."""
     try:
         value = task.run()
     except Exception as error:
@@ -111,14 +112,14 @@ def attempt(task: Task) -> Answer | Lost:
 
 
 class _Host:
-    """This process, as one that others are forked from."""
+    """The state of this process as one from which others are forked."""
 
     server: forks.ForkServer | None = None
     worker: forks.Worker | None = None
 
     @classmethod
     def begin(cls) -> None:
-        """Forks from now on, if that is possible."""
+        """Starts a fork server if this process can fork. Ends the previous one."""
         if cls.server is not None:
             cls.server.close()
             cls.server = cls.worker = None
@@ -126,8 +127,11 @@ class _Host:
             cls.server = forks.ForkServer(attempt)
 
     @classmethod
-    def ask(cls, task: Task, limit: float, fresh: bool) -> Answer | Lost:
-        """What the task gives, in a fork that is kept for the next one where that is possible."""
+    def run(cls, task: Task, limit: float, fresh: bool) -> Answer | Lost:
+        """Runs a task in a fork, which is kept for the next task unless it must be replaced.
+
+        Without a fork server the task runs in this process, and `limit` and `fresh` have no effect.
+        """
         if cls.server is None:
             return attempt(task)
         if fresh and cls.worker is not None:
@@ -147,15 +151,15 @@ class _Host:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process that was started and is prepared."""
+    """A started process that has run the preparing tasks."""
 
     worker: forks.Worker
-    first: Any  # what the first of the preparing tasks gave
+    first: Any  # the result of the first preparing task
     forks: bool
 
 
 class Processes:
-    """Started processes that pools hand on, because importing torch takes seconds. Thread-safe."""
+    """Started processes that pools reuse, because importing torch takes seconds. Thread-safe."""
 
     def __init__(self) -> None:
         self._server = forks.SpawnServer(SERVED_BY)
@@ -169,7 +173,7 @@ class Processes:
         self.close()
 
     def take(self, environment: Mapping[str, str]) -> forks.Worker:
-        """One that was given back, or a new one, with these environment variables besides those of this process."""
+        """Returns a free process, or starts one, with these environment variables added to those of this process."""
         with self._lock:
             free = self._free.get(_key(environment))
             if free:
@@ -177,12 +181,12 @@ class Processes:
         return self._server.worker(environment)
 
     def give_back(self, environment: Mapping[str, str], worker: forks.Worker) -> None:
-        """Keeps one that was taken for this environment. It must have run nothing but preparing tasks."""
+        """Keeps a process that was taken for this environment. It must have run only preparing tasks."""
         with self._lock:
             self._free.setdefault(_key(environment), []).append(worker)
 
     def close(self) -> None:
-        """Ends all processes, whoever has them."""
+        """Ends all processes, including those that are in use."""
         self._server.close()
 
 
@@ -191,10 +195,10 @@ def _key(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class Pool:
-    """Runs tasks in `jobs` processes, each of which runs those of `prepare` first; a task may take `limit` seconds.
+    """A pool of `jobs` processes, each of which first runs the tasks of `prepare`.
 
-    Where `processes` are given, the pool takes its own from them, those of the same `environment`, and gives back those
-    that can be used again; else they end with the pool.
+    A task times out after `limit` seconds. With `processes`, the pool takes processes of its `environment` from them
+    and returns those that can be reused. Otherwise the processes end with the pool.
     """
 
     def __init__(
@@ -221,7 +225,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """Gives the processes back, or ends them."""
+        """Returns the processes to `processes`, or ends them."""
         if self.owns_processes:
             self.processes.close()
             return
@@ -233,7 +237,7 @@ class Pool:
                 process.worker.end()
 
     def probe(self) -> Answer | Lost:
-        """What the first of the preparing tasks gives."""
+        """Prepares a process and returns the result of its first preparing task."""
         process = self._start()
         if isinstance(process, Lost):
             return process
@@ -241,9 +245,9 @@ class Pool:
         return Answer(process.first)
 
     def ask(self, task: Task, *, fresh: bool = False) -> Answer | Lost:
-        """The outcome of one task, in a process that is kept for the next one where that is possible.
+        """Runs one task and returns its result, in a process that is kept for the next task unless it must be replaced.
 
-        With ``fresh``, in one that has run no other task, where processes can be forked.
+        With ``fresh``, the process has run no other task, provided that processes can be forked.
         """
         try:
             process: _Process | Lost = self.spare.get_nowait()
@@ -251,9 +255,9 @@ class Pool:
             process = self._start()
         if isinstance(process, Lost):
             return Lost(f"the process did not start: {process.reason}", process.output)
-        # One that forks gives up by itself, and keeps what it has imported.
-        patience = self.limit + START_LIMIT if process.forks else self.limit
-        found = process.worker.ask(Limited(task, self.limit, fresh), patience)
+        # A process that forks enforces the timeout on its fork and survives; it may need longer to start that fork.
+        timeout = self.limit + START_LIMIT if process.forks else self.limit
+        found = process.worker.ask(Limited(task, self.limit, fresh), timeout)
         outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         assert isinstance(outcome, (Answer, Lost))
         if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):
@@ -273,7 +277,7 @@ class Pool:
         return _Process(worker, first, forking)
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer | Lost]]:
-        """Yields every task with its outcome, in the order in which they end."""
+        """Yields every task with its result, in the order in which they end."""
         waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[Task, Answer | Lost]] = queue.SimpleQueue()
         count = 0
@@ -289,8 +293,8 @@ class Pool:
                     return
                 try:
                     outcome = self.ask(task)
-                except Exception as error:  # else the one who waits for it would wait for ever
-                    outcome = Lost(f"the pool itself: {type(error).__name__}: {error}")
+                except Exception as error:  # without a result the caller would wait forever
+                    outcome = Lost(f"the pool failed: {type(error).__name__}: {error}")
                 done.put((task, outcome))
 
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self.jobs, count))]

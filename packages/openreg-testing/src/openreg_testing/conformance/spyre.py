@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads torch-spyre's form of a manifest: YAML with `test_suite_config`, per file and test, and what is supported.
+"""Reads a manifest in torch-spyre's format: YAML with `test_suite_config`, which lists tests and supported operators.
 
     test_suite_config:
       files:
@@ -14,8 +14,9 @@
           - name: add
             dtypes: [{name: float16, precision: {atol: 1e-3, rtol: 1e-3}}]
 
-What is not supported there is not run here either; an operator there stands for all its variants. A test that is xfail
-may pass, one that is xfail_strict may not. Tags, labels, seeds, selectors and edits of a test are for its own runner.
+If supported operators are listed, others are not run, and an operator includes all its variants. A test with mode
+xfail may pass; one with xfail_strict may not. The kit ignores tags, labels, seeds, selectors and edits, which are for
+torch-spyre's own runner.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ACCEPTED = {
 
 
 def parse(text: str, path: str) -> Manifest:
-    """The manifest of a file's text. Raises ManifestError."""
+    """Returns the manifest of a file's text. Raises ManifestError if PyYAML is missing or the text is invalid."""
     try:
         import yaml
     except ImportError as error:
@@ -72,25 +73,25 @@ class _Reader:
             pytorch=self.tests(suite.get("files")),
         )
 
-    def refuse(self, where: str, what: str) -> ManifestError:
+    def error(self, where: str, what: str) -> ManifestError:
         return ManifestError(f"{self.path}: {where} {what}")
 
     def table(self, value: Any, where: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            raise self.refuse(where, f"is {value!r}; it has to be a table")
+            raise self.error(where, f"is {value!r}; it has to be a table")
         for key in value:
             if key not in _ACCEPTED[where]:
-                raise self.refuse(where, f"has an unknown key {key!r}; accepted are {', '.join(_ACCEPTED[where])}")
+                raise self.error(where, f"has an unknown key {key!r}; accepted are {', '.join(_ACCEPTED[where])}")
         return value
 
     def rows(self, value: Any, where: str) -> Sequence[Mapping[str, Any]]:
         if value is not None and not isinstance(value, list):
-            raise self.refuse(where, f"is {value!r}; it has to be a list")
+            raise self.error(where, f"is {value!r}; it has to be a list")
         return [self.table(row, where) for row in value or []]
 
     def name(self, row: Mapping[str, Any], where: str) -> str:
         if not isinstance(row.get("name"), str):
-            raise self.refuse(where, f"has an entry without a name: {dict(row)!r}")
+            raise self.error(where, f"has an entry without a name: {dict(row)!r}")
         return str(row["name"])
 
     def operator(self, row: Mapping[str, Any], everywhere: Sequence[Mapping[str, Any]]) -> Operator:
@@ -106,17 +107,17 @@ class _Reader:
     def dtype(self, row: Mapping[str, Any]) -> str:
         name = self.name(row, "dtypes")
         if not known_dtype(name):
-            raise self.refuse("dtypes", f"names an unknown dtype {name!r}")
+            raise self.error("dtypes", f"names an unknown dtype {name!r}")
         return name
 
     def number(self, precision: Mapping[str, Any], key: str) -> float:
         try:
-            return float(precision.get(key, 0))  # YAML takes 1e-3 for a text
+            return float(precision.get(key, 0))  # YAML parses 1e-3 as a string
         except (TypeError, ValueError) as error:
-            raise self.refuse("precision", f"{key} = {precision[key]!r} has to be a number") from error
+            raise self.error("precision", f"{key} = {precision[key]!r} has to be a number") from error
 
     def tests(self, files: Any) -> Mapping[str, Exclusion]:
-        """Those that are named, then what holds for the others of each file."""
+        """Returns the exclusions of the named tests, followed by a pattern for the unlisted tests of each file."""
         named: dict[str, Exclusion] = {}
         rest: dict[str, Exclusion] = {}
         for file in self.rows(files, "files"):
@@ -124,7 +125,7 @@ class _Reader:
             for entry in self.rows(file.get("tests"), "tests"):
                 names = entry.get("names")
                 if not isinstance(names, list) or not all(isinstance(name, str) and "::" in name for name in names):
-                    raise self.refuse("tests", f"names = {names!r} has to be a list of Class::test")
+                    raise self.error("tests", f"names = {names!r} has to be a list of Class::test")
                 known = self.mode(entry.get("mode", "mandatory_success"), "mode")
                 for name in names:
                     test_class, _, method = name.partition("::")
@@ -136,7 +137,7 @@ class _Reader:
 
     def mode(self, value: Any, key: str) -> Exclusion:
         if value not in _MODES:
-            raise self.refuse(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
+            raise self.error(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
         reason = f"{key}: {value} in {self.path}"
         if value == "skip":
             return Exclusion(skip=reason)

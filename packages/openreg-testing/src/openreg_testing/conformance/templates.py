@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that PyTorch writes once for every device of a compiler: Inductor's ``CommonTemplate`` and its like.
+"""Instantiates PyTorch's test templates for compilers, such as Inductor's ``CommonTemplate``, for another device.
 
-A file with such a class says itself for which devices of PyTorch its tests are made, by ``copy_tests()``; other
-backends call that from outside. Each test says ``self.common(function, inputs)``, with inputs on the CPU where they are
-no matter, and ``self.device``.
+A test file with such a class instantiates its tests for PyTorch's own devices with ``copy_tests()``; for another
+backend, this module calls it. Each test calls ``self.common(function, inputs)`` and reads ``self.device``. Its inputs
+are on the CPU unless their device matters to the test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _NAME = "CommonTemplate"
 
 
 def made_of_templates(module: ModuleType, device: str) -> dict[str, type[unittest.TestCase]]:
-    """A class of tests for the device from each template in a module, by its name; none where there is no template."""
+    """Returns a class of tests for the device by name, one for each template that the module defines.
+
+    Returns an empty dictionary for a module that lacks `copy_tests`, `check_model` or `TestCase`.
+    """
     if not all(hasattr(module, name) for name in ("copy_tests", "check_model", "TestCase")):
         return {}
     made: dict[str, type[unittest.TestCase]] = {}
@@ -35,26 +38,29 @@ def made_of_templates(module: ModuleType, device: str) -> dict[str, type[unittes
 
 
 def _is_imported(template: type, module: ModuleType) -> bool:
-    """Whether a template is another file's, which its twin is derived from."""
+    """Returns True if a template is defined in another test file, from which this module imports it."""
     home = sys.modules.get(template.__module__)
     return home is not module and getattr(home, template.__name__, None) is template
 
 
 def _on(device: str, check: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's comparison of a compiled function with the same uncompiled, with everything on the device."""
+    """Returns a method that moves the model and its inputs to the device and calls `check`.
+
+    `check` is PyTorch's comparison of a compiled function with the uncompiled one.
+    """
 
     def common(self: Any, model: Any, example_inputs: Any, kwargs: Any = None, **options: Any) -> Any:
         if hasattr(model, "to"):
             model = model.to(device=device)
-        inputs, named = pytree.tree_map_only(torch.Tensor, _moved(device), (example_inputs, kwargs))
+        inputs, named = pytree.tree_map_only(torch.Tensor, _mover(device), (example_inputs, kwargs))
         return check(self, model, inputs, named, **options)
 
     return common
 
 
-def _moved(device: str) -> Callable[[torch.Tensor], torch.Tensor]:
+def _mover(device: str) -> Callable[[torch.Tensor], torch.Tensor]:
     def move(value: torch.Tensor) -> torch.Tensor:
-        """A copy of the same strides and offset, which is what many of these tests are about."""
+        """Returns a copy with unchanged strides and offset, because many of these tests depend on them."""
         if value.layout != torch.strided or value.device.type == torch.device(device).type or value.is_nested:
             return value.to(device)
         whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage()).to(device)

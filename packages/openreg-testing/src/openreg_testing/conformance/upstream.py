@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own test files on the device, from a checkout of the installed version.
+"""Runs PyTorch's own test files on the device, from a checkout of the installed version.
 
-They make a test for every kind of device that ``PrivateUse1TestBase`` and its like stand for. The backend's are chosen
-by upstream's settings: PYTORCH_TESTING_DEVICE_ONLY_FOR and PYTORCH_TESTING_DEVICE_FOR_CUSTOM; what the manifest says of
-operators goes to ``PrivateUse1TestBase.set_test_configs`` where the installed torch has it.
+A test file instantiates each test for all device types, for a backend through ``PrivateUse1TestBase``. PyTorch's
+variables PYTORCH_TESTING_DEVICE_ONLY_FOR and PYTORCH_TESTING_DEVICE_FOR_CUSTOM select the tests of the backend. The
+manifest's entries for operators are passed to ``PrivateUse1TestBase.set_test_configs`` if the installed torch has it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from .bring_up import Setup
-from .card import Result, judged
+from .card import Result, apply_exclusion
 from .manifest import Manifest
 from .pool import Answer, Lost, Pool
 
-# Files whose tests are made for each kind of device, and which most backends begin with.
+# The files that are run by default: their tests are instantiated for each device type.
 FILES = (
     "test_view_ops.py",
     "test_shape_ops.py",
@@ -45,31 +45,31 @@ FILES = (
     "test_optim.py",
     "test_ops.py",
 )
-# Those of PyTorch's example of a backend, which is called openreg: they say its name.
+# The tests of torch_openreg, PyTorch's example of a backend. They are for a device that is called openreg.
 OF_OPENREG = "cpp_extensions/open_registration_extension/torch_openreg/tests"
 
 
 class UpstreamError(Exception):
-    """The test files cannot be used."""
+    """An error for test files that cannot be used; the message names the file or folder and the remedy."""
 
 
 @dataclass(frozen=True)
 class SetUpstream:
-    """Prepares a worker for one of PyTorch's test files, which it can import then."""
+    """A task that prepares a worker to import one of PyTorch's test files."""
 
     setup: Setup
     folder: Path
     file: Path
 
     def run(self) -> dict[str, Any]:
-        """What the device's setup found."""
+        """Initializes the device and returns the result of Setup.run()."""
         os.environ["PYTORCH_TESTING_DEVICE_ONLY_FOR"] = "privateuse1" if self.setup.device != "cpu" else "cpu"
         if self.setup.device != "cpu":
             os.environ["PYTORCH_TESTING_DEVICE_FOR_CUSTOM"] = "privateuse1"
         sys.path[:0] = dict.fromkeys([str(self.file.parent), str(self.folder)])
         found = self.setup.run()
-        _warn_as_usual()
-        sys.argv = sys.argv[:1]  # torch.testing parses the arguments of the program
+        _restore_default_warnings()
+        sys.argv = sys.argv[:1]  # torch.testing parses sys.argv
         from torch.testing._internal import common_device_type
 
         base: Any = common_device_type.PrivateUse1TestBase
@@ -78,8 +78,8 @@ class SetUpstream:
         return found
 
 
-def _warn_as_usual() -> None:
-    """The tests count warnings as Python and PyTorch give them unless told otherwise."""
+def _restore_default_warnings() -> None:
+    """Restores the default filters of Python and PyTorch, because the tests count warnings."""
     import torch
 
     warnings.resetwarnings()
@@ -88,7 +88,7 @@ def _warn_as_usual() -> None:
 
 
 def _configs(manifest: Manifest) -> dict[str, Any]:
-    """What the manifest says of operators, in upstream's form."""
+    """Returns the manifest's entries for operators as arguments of PrivateUse1TestBase.set_test_configs()."""
     import torch
     from torch.testing._internal import common_device_type
     from torch.testing._internal.common_methods_invocations import op_db
@@ -121,25 +121,25 @@ def _configs(manifest: Manifest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ListFile:
-    """Asks for the tests of a file, and has it imported: what is forked later need not do that again."""
+    """A task that imports a file and lists its tests. Processes that are forked afterwards need not import it again."""
 
     file: Path
 
     def run(self) -> list[str]:
-        """Class::method of each."""
+        """Returns the names Class::method of the tests."""
         return list(_tests(self.file))
 
 
 @dataclass(frozen=True)
-class RunOwn:
-    """Asks what becomes of one of PyTorch's tests."""
+class RunUpstreamTest:
+    """A task that runs one of PyTorch's tests."""
 
     file: Path
     name: str  # Class::method
     seconds: float = field(default=0.0, compare=False)
 
     def run(self) -> Answer:
-        """(outcome, reason, seconds)."""
+        """Returns (outcome, reason, seconds)."""
         from .operators import subject
 
         test = _tests(self.file)[self.name]
@@ -157,17 +157,17 @@ class RunOwn:
             print(wrong[0][1], file=stream)
             return Answer(("failed", "\n".join(text[last:][:8]), seconds), bool(subject.spent()))
         if result.unexpectedSuccesses:
-            return Answer(("failed", "PyTorch's table says that it fails, and it passes", seconds))
+            return Answer(("failed", "it passes, but PyTorch's own table lists an expected failure", seconds))
         if result.skipped:
             return Answer(("skipped", result.skipped[0][1], seconds))
         if result.expectedFailures:
-            return Answer(("skipped", "fails, as PyTorch's own table says", seconds))
+            return Answer(("skipped", "an expected failure in PyTorch's own table", seconds))
         return Answer(("passed", "", seconds))
 
 
 @functools.cache
 def _tests(file: Path) -> dict[str, unittest.TestCase]:
-    """The tests of a file that were made for the device, by Class::method; all of one that makes none for devices."""
+    """Returns the tests of a file for the device by Class::method, or all tests if the file makes none per device."""
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(file.stem, file)
@@ -195,7 +195,7 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
 
 
 def refuse_other_version(folder: Path, torch: str) -> None:
-    """Raises UpstreamError where the folder has no tests, or those of another PyTorch than the installed one."""
+    """Raises UpstreamError if a folder contains no tests, or those of another release than the installed torch."""
     if not folder.is_dir():
         raise UpstreamError(f"{folder}: there is no such folder; give the folder test/ of a checkout of PyTorch")
     if not list(folder.glob("test_*.py")):
@@ -205,8 +205,8 @@ def refuse_other_version(folder: Path, torch: str) -> None:
         theirs = version.read_text("utf-8").strip()
     except OSError as error:
         raise UpstreamError(
-            f"{folder}: cannot tell which PyTorch it is of: {version} cannot be read; give the folder test/ inside a "
-            f"checkout of torch {_release(torch)}"
+            f"{folder}: the release of PyTorch is unknown, because {version} cannot be read; give the folder test/ of "
+            f"a checkout of torch {_release(torch)}"
         ) from error
     if _release(theirs) != _release(torch):
         raise UpstreamError(
@@ -228,9 +228,10 @@ def run(
     limit: float,
     shard: tuple[int, int] = (1, 1),
 ) -> Iterator[tuple[Result, str]]:
-    """Yields every result, and what is wrong with what the manifest says of it, or "".
+    """Yields the result of each test, and a problem if the manifest's entry for the test is wrong, else "".
 
-    `shard` is the part of the chosen tests to run and of how many; it is counted on from file to file.
+    `shard` is (K, N) and selects the K-th of N parts of the tests of all files. Raises UpstreamError if a file does not
+    exist, and ManifestError if the manifest lists a test that the default files do not contain.
     """
     folder = folder.resolve()
     chosen = _chosen(folder, files, setup.device)
@@ -247,30 +248,33 @@ def run(
                 continue
             names = {f"{suite}::{name}": name for name in listed.value}
             every += names
-            wanted = {
+            selected = {
                 full: name
                 for full, name in names.items()
                 if _matches(full, patterns) and next(number) % shard[1] == shard[0] - 1
             }
             tasks = []
-            for full, name in wanted.items():
+            for full, name in selected.items():
                 if skip := manifest.pytorch_test(full).skip:
                     yield Result(suite, full, "skipped", skip), ""
                 else:
-                    tasks.append(RunOwn(file, name))
+                    tasks.append(RunUpstreamTest(file, name))
             for task, outcome in pool.run(tasks):
-                assert isinstance(task, RunOwn)
+                assert isinstance(task, RunUpstreamTest)
                 full = f"{suite}::{task.name}"
                 status, reason, seconds = (
                     ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
                 )
-                yield judged(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
+                yield apply_exclusion(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:
         manifest.refuse_unknown("pytorch", every)
 
 
 def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
-    """The files that are named, one by one or by their folder; without a name, those that the kit begins with."""
+    """Returns the named files and the files of the named folders; without names, the default files that exist.
+
+    Raises UpstreamError if a name is outside of the folder or does not exist, or if no file is found.
+    """
     chosen: list[Path] = []
     for name in names:
         place = (folder / name).resolve()
@@ -279,14 +283,14 @@ def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
         found = sorted(place.glob("test_*.py")) if place.is_dir() else [place]
         if not found or not found[0].is_file():
             there = ", ".join(sorted(path.name for path in folder.glob("test_*.py"))[:20])
-            what = "holds no files test_*.py" if place.is_dir() else "there is no such file"
+            what = "contains no files test_*.py" if place.is_dir() else "there is no such file"
             raise UpstreamError(f"--file {name!r}: {what} in {folder}; there are {there}")
         chosen += found
     if not names:
         chosen = [folder / name for name in FILES if (folder / name).is_file()]
         chosen += sorted((folder / OF_OPENREG).glob("test_*.py")) if device == "openreg" else []
     if not chosen:
-        raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
+        raise UpstreamError(f"{folder}: contains none of the default files; name files with --file")
     return list(dict.fromkeys(chosen))
 
 

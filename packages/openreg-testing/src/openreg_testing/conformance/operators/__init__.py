@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs PyTorch's own table of operators (OpInfo) on a device and compares it with the CPU.
+"""Runs PyTorch's own table of operators (OpInfo) on a device and compares the results with those of the CPU.
 
-Reading order: ``tasks`` and ``run`` (what is asked of which process), ``entries`` (what is run), ``transfer`` (the same
-inputs on both devices), ``outcome`` (one call and what came of it), ``reference`` and ``comparison`` (what has to come
-of it), then the checks, ``examination`` (all checks of one entry and dtype), ``scorecard``. ``fuzz`` draws calls.
+Reading order:
 
-Only ``tasks``, ``run`` and ``scorecard`` are imported where no device is: the others import torch.
+- ``tasks`` and ``run``: the tasks of each process
+- ``entries``: the entries of the table
+- ``transfer``: equal inputs on both devices
+- ``outcome``: the result of one call
+- ``reference`` and ``comparison``: the expected result
+- the checks, and ``examination``: all checks of one entry and dtype
+- ``scorecard``, and ``fuzz`` for random calls
+
+The process that starts the workers imports only ``tasks``, ``run`` and ``scorecard``, because the others import torch.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A sample with one of its arguments changed: wrong sizes, dtypes, devices, layouts and numbers, one at a time."""
+"""Samples with one argument changed: wrong sizes, dtypes, devices, layouts and numbers, one at a time."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch.utils import _pytree as pytree
 from .entries import name_of
 from .transfer import Inputs, tensors_in
 
-# Each of them is tried in the place of a tensor's own dtype, and so is a Python number of each kind.
+# Each of these replaces the dtype of a tensor.
 OTHER_DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.complex64)
 NUMBERS = (-1000, 1000)  # beyond the dimensions, indices and counts of the table's samples
-CPU, SECOND = "cpu", "second"  # where a tensor is that is not beside the others
-FEW = 16  # elements of a tensor that is written in full into the line that repeats a call
+CPU, SECOND = "cpu", "second"  # the device of a tensor that is moved away from the others
+FEW = 16  # the maximal number of elements that a reported call contains in full
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What was changed, in words, and the arguments after it.
+    """A description of a change, and the changed arguments.
 
-    `moved` is the position, among the leaves of the arguments, of a tensor that is on another device than the others:
-    `to` the CPU, or the second device of the kind.
+    If `moved` is not None, it is the position of a tensor among the leaves of the arguments. The caller has to move
+    this tensor to `to`: CPU, or SECOND, the second device of the backend.
     """
 
     what: str
@@ -35,38 +35,39 @@ class Change:
 
 
 def changes(inputs: Inputs) -> Iterator[Change]:
-    """All changes of one argument, in an order that depends on the arguments alone.
+    """Yields all changes of one argument, in an order that depends only on the arguments.
 
-    The tensors of the result are new ones, or those of the sample, which nobody may write to.
+    The yielded tensors are new ones or those of the sample, so callers must not write to them.
     """
     leaves, structure = pytree.tree_flatten(inputs)
 
-    def instead(position: int, value: Any) -> Inputs:
+    def with_leaf(position: int, value: Any) -> Inputs:
         changed: Inputs = pytree.tree_unflatten([*leaves[:position], value, *leaves[position + 1 :]], structure)
         return changed
 
     names = _names(inputs)
-    is_beside_others = len(tensors_in(inputs)) > 1
+    has_several_tensors = len(tensors_in(inputs)) > 1
     for position, leaf in enumerate(leaves):
-        for what, value in _values_instead_of(leaf):
-            yield Change(f"{names[position]}: {what}", instead(position, value))
-        # A GPU takes a tensor of no dimensions as a number, wherever it is.
-        if is_beside_others and isinstance(leaf, torch.Tensor) and leaf.dim() > 0:
+        for what, value in _replacements(leaf):
+            yield Change(f"{names[position]}: {what}", with_leaf(position, value))
+        # A tensor without dimensions counts as a number, which PyTorch accepts on any device.
+        if has_several_tensors and isinstance(leaf, torch.Tensor) and leaf.dim() > 0:
             yield Change(f"{names[position]}: on the CPU", inputs, position, CPU)
             yield Change(f"{names[position]}: on a second device", inputs, position, SECOND)
     yield from _lengths(inputs)
 
 
 def _names(inputs: Inputs) -> list[str]:
-    """Of each leaf the place that a reader finds it at: `args[1]`, `kwargs['weight']`."""
+    """Returns an expression for each leaf, such as `args[1]` or `kwargs['weight']`."""
     paths = [path for path, _ in pytree.tree_flatten_with_path(inputs)[0]]
     return [("args", "kwargs")[path[0] != pytree.SequenceKey(0)] + pytree.keystr(path[1:]) for path in paths]
 
 
-def _values_instead_of(leaf: Any) -> Iterator[tuple[str, Any]]:
+def _replacements(leaf: Any) -> Iterator[tuple[str, Any]]:
+    """Yields descriptions and values that replace one leaf of the arguments."""
     if isinstance(leaf, torch.Tensor):
         if leaf.layout == torch.strided and not leaf.is_nested and not leaf.is_quantized:
-            yield from _tensors_instead_of(leaf.detach())
+            yield from _tensor_replacements(leaf.detach())
         yield "None", None
     elif isinstance(leaf, bool):
         yield f"{not leaf}", not leaf
@@ -75,14 +76,15 @@ def _values_instead_of(leaf: Any) -> Iterator[tuple[str, Any]]:
             yield f"{number}", number
     elif isinstance(leaf, torch.dtype):
         yield from ((name_of(dtype), dtype) for dtype in OTHER_DTYPES if dtype != leaf)
-    elif isinstance(leaf, str) and leaf != "cpu":  # which is the device, and not an argument to be changed
-        yield "a word that means nothing", "nothing"
+    elif isinstance(leaf, str) and leaf != "cpu":  # "cpu" is the device of the sample
+        yield "an unknown string", "nothing"
 
 
-def _tensors_instead_of(tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+def _tensor_replacements(tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yields descriptions and tensors of another size, number of dimensions, dtype or layout."""
     for dimension, size in enumerate(tensor.shape):
         for other in {size + 1, max(size - 1, 0), 0} - {size}:
-            yield f"{other} for {size} elements in dimension {dimension}", _resized(tensor, dimension, other)
+            yield f"{other} instead of {size} elements in dimension {dimension}", _resized(tensor, dimension, other)
     yield "one dimension more", tensor.unsqueeze(0)
     if tensor.dim() > 0:
         yield "one dimension fewer", tensor[0] if tensor.shape[0] else tensor.new_zeros(tensor.shape[1:])
@@ -94,15 +96,18 @@ def _tensors_instead_of(tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tenso
 
 
 def _resized(tensor: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
-    """The elements of a tensor as far as there are some, and further ones like its last."""
-    have = tensor.shape[dimension]
-    if size and not have:
+    """Returns the tensor with another size of one dimension: cut, or filled up with copies of its last part.
+
+    An empty dimension is filled with zeros.
+    """
+    old_size = tensor.shape[dimension]
+    if size and not old_size:
         return tensor.new_zeros([*tensor.shape[:dimension], size, *tensor.shape[dimension + 1 :]])
-    return tensor.index_select(dimension, torch.arange(size).clamp(max=max(have - 1, 0)))
+    return tensor.index_select(dimension, torch.arange(size).clamp(max=max(old_size - 1, 0)))
 
 
 def _lengths(inputs: Inputs) -> Iterator[Change]:
-    """Lists of numbers among the arguments, such as sizes and strides, with one number fewer and one more."""
+    """Yields changes of lists of numbers, such as sizes and strides, to one number fewer and one more."""
     args, kwargs = inputs
     places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     for place, value in places:
@@ -113,7 +118,7 @@ def _lengths(inputs: Inputs) -> Iterator[Change]:
 
 
 def _with(inputs: Inputs, place: int | str, value: Any) -> Inputs:
-    """The arguments with another value of one, which is named by its position or its name."""
+    """Returns the arguments with another value at one place: a position or a name."""
     args, kwargs = inputs
     if isinstance(place, int):
         return (*args[:place], value, *args[place + 1 :]), kwargs
@@ -121,7 +126,10 @@ def _with(inputs: Inputs, place: int | str, value: Any) -> Inputs:
 
 
 def written(value: Any) -> str:
-    """The Python that makes an argument again: its numbers where they are few, else its shape and dtype."""
+    """Returns Python code for an argument.
+
+    The code contains the values of a small tensor. For a large or sparse one it is torch.ones() of its shape and dtype.
+    """
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.numel() > FEW:
             dense = f"torch.ones({tuple(value.shape)}, dtype={value.dtype})"
@@ -136,6 +144,6 @@ def written(value: Any) -> str:
 
 
 def call_of(name: str, inputs: Inputs) -> str:
-    """The call, in one line."""
+    """Returns Python code for a call, in one line."""
     args, kwargs = inputs
     return f"{name}({', '.join([*map(written, args), *(f'{key}={written(value)}' for key, value in kwargs.items())])})"

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every sample with one of its arguments changed: refused at the call where the CPU refuses it, else the CPU's result.
+"""Checks calls with one argument changed: the device raises on the calling line if the CPU does, or results are equal.
 
-What goes wrong has one of five names, which a manifest may list under `differs`:
+A fault has one of five names, which a manifest may list under `differs`:
 
-- ``arguments: lost``: the device learns of it after the call, and stops. A GPU does so for indices that lie in its
-  memory.
-- ``arguments: bug``: an assertion inside of a kernel fails, where the CPU refuses with a message for the user.
-- ``arguments: raises``: the CPU computes a result.
-- ``arguments: computes``: the CPU refuses, or a tensor of another device is taken beside those of the device.
-- ``arguments: result``: both compute, not the same.
+- ``arguments: lost``: the kernel causes an asynchronous error, and the device stops. On a GPU, indices in device memory
+  have this effect.
+- ``arguments: bug``: an assertion inside of PyTorch or a kernel fails, but the CPU raises an error for users.
+- ``arguments: raises``: the device raises, but the CPU computes a result.
+- ``arguments: computes``: the device computes a result, but the CPU raises or one tensor is on another device.
+- ``arguments: result``: both compute, but the results differ.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALISED, samples_of
 from .outcome import Outcome, attempt
-from .tasks import MARK
+from .tasks import CASE_PREFIX
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
 
 if TYPE_CHECKING:
     from .examination import Report
 
 SAMPLES = 3
-LARGEST = 10_000  # elements of all operands of a sample; checks of values have the larger ones
-COPIES = 64  # of a result, which leave their numbers in the memory that the next call gets
-MEMORY = 4 << 30  # bytes that a call may take: one that takes more than this is not compared
+LARGEST = 10_000  # maximal number of elements of a sample's operands; other checks run the larger samples
+COPIES = 64  # copies of a result that are freed, so that the next call gets memory with their content
+MEMORY = 4 << 30  # maximal memory of a call in bytes; calls that need more are not compared
 
 
 def check_arguments(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Tries the changes that the report wants, by their numbers, each on the CPU and on the device."""
-    torch.zeros(1, device=subject.device())  # what the device takes when it starts does not count
+    """Runs the changed calls numbered in `report.cases` on the CPU and on the device, and reports faults."""
+    torch.zeros(1, device=subject.device())  # initializes the device before the limit of memory applies
     begin, end = report.cases
     with little_memory(MEMORY):
         for number, change in islice(enumerate(changes_of(op, dtype, report)), begin, end):
@@ -55,7 +55,7 @@ def check_arguments(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
-    """Of a few small samples, in the same order each time."""
+    """Yields the changes of a few small samples, in a fixed order. Omits those to a device that does not exist."""
     for sample in small_samples(op, dtype, report):
         for change in changes(inputs_of(sample)):
             if not change.to or place_of(change) is not None:
@@ -63,7 +63,7 @@ def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
 
 
 def place_of(change: Change) -> torch.device | None:
-    """The device that a change moves a tensor to, where there is such a one beside the device that is examined."""
+    """Returns the device to which a change moves a tensor, or None if it does not exist or is the device under test."""
     name = subject.device()
     if name == "cpu" or (change.to == SECOND and torch.accelerator.device_count() < 2):
         return None
@@ -71,7 +71,7 @@ def place_of(change: Change) -> torch.device | None:
 
 
 def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
-    """Some of the table's samples."""
+    """Returns at most SAMPLES of the table's samples, none with more than LARGEST elements."""
     small = [
         sample
         for sample in samples_of(op, dtype)
@@ -81,7 +81,7 @@ def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
 
 
 def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, str] | None:
-    """What is wrong with a call, as one of the names above and a reason; None where nothing is."""
+    """Runs a changed call on both devices and returns (one of the five names above, reason), or None."""
     ours = call(op, change, subject.device(), number)
     theirs = call(op, change, "cpu", number)
     if lacks_memory(theirs) or lacks_memory(ours):
@@ -98,7 +98,7 @@ def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, st
     if theirs.error is not None:
         return "computes", f"the CPU: {theirs.describe()}"
     if change.to:
-        return "computes", "a tensor of another device is taken"
+        return "computes", "a tensor of another device is accepted"
     tolerance = report.tolerance or (0, 0)
     values = op.name not in UNINITIALISED
     found = difference(ours.result, theirs.result, tolerance, values=values, host=tensors_in(change.inputs))
@@ -108,10 +108,9 @@ def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, st
 
 
 def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance: tuple[float, float]) -> bool:
-    """Whether the CPU gives its result again, whatever its memory held before.
+    """Returns True if the CPU's result can be reproduced, whatever its memory contained before.
 
-    Some operators draw, some kernels read beside an operand that does not fit, and some leave parts of a result as they
-    are.
+    Some operators draw random numbers, some kernels read beyond an operand, and some write only a part of a result.
     """
     if draws(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
@@ -128,7 +127,7 @@ def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance:
 
 @contextmanager
 def freed_memory(results: list[torch.Tensor], pattern: int) -> Iterator[None]:
-    """Memory of the sizes of some results is free, with known numbers in it; a call is likely to get it."""
+    """Frees memory of the sizes of some results, filled with `pattern`; a call in the block is likely to get it."""
     freed = [torch.full(result.shape, pattern, dtype=result.dtype) for result in results for _ in range(COPIES)]
     freed.clear()
     yield
@@ -136,7 +135,7 @@ def freed_memory(results: list[torch.Tensor], pattern: int) -> Iterator[None]:
 
 @contextmanager
 def filled_memory() -> Iterator[None]:
-    """PyTorch fills what it allocates with NaN or the largest integer, but not what a kernel allocates for itself."""
+    """Makes PyTorch fill new tensors with NaN or the largest integer; kernels' own buffers are not filled."""
     deterministic: Any = torch.utils.deterministic  # a module with a property, which mypy does not see
     algorithms = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -151,19 +150,19 @@ def filled_memory() -> Iterator[None]:
 
 
 def call(op: Any, change: Change, device: str, number: int) -> Outcome:
-    """The outcome of the changed call on a device."""
+    """Runs the changed call on a device and returns its outcome."""
     announce(number, "cpu" if device == "cpu" else "device")
     args, kwargs = arguments_on(op, change, device)
     return attempt(partial(op, *args, **kwargs), device)
 
 
 def announce(number: int, where: str) -> None:
-    """Writes down which call comes next, should it end the process."""
-    print(MARK, number, where, file=sys.stderr, flush=True)
+    """Prints the number and device of the next call, so that the parent can identify a call that ends the process."""
+    print(CASE_PREFIX, number, where, file=sys.stderr, flush=True)
 
 
 def arguments_on(op: Any, change: Change, device: str) -> Inputs:
-    """Copies on the device, but for the tensor that is to be on another one."""
+    """Returns copies of the arguments on a device, except for the tensor that the change moves to another one."""
     torch.manual_seed(2026)
     inputs: Inputs = copy_inputs(op, change.inputs, device)
     place = place_of(change) if device != "cpu" else None
@@ -171,6 +170,6 @@ def arguments_on(op: Any, change: Change, device: str) -> Inputs:
 
 
 def lacks_memory(outcome: Outcome) -> bool:
-    """Whether a call asked for more than a process of this check has."""
+    """Returns True if a call needed more memory than MEMORY."""
     text = str(outcome.error)
     return isinstance(outcome.error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.compile with Inductor: what is right compiled for the CPU is right here, fused as far, in as few graphs."""
+"""Checks torch.compile with Inductor against the CPU: results, fusion and the number of graphs.
+
+An entry whose code for the CPU is wrong is not compared.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Code:
-    """What Inductor made of a sample, forward and backward."""
+    """Counts of the code that Inductor generated for a sample, forward and backward."""
 
-    generated: int = 0  # kernels that it wrote
-    external: int = 0  # calls of operators that it left as they are
-    breaks: int = 0  # places where the graph ends and Python goes on
+    generated: int = 0  # generated kernels
+    external: int = 0  # calls of operators
+    breaks: int = 0  # graph breaks
 
 
 def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """The entry's richest sample, forward and backward."""
+    """Compares the compiled sample with the most dimensions, forward and backward."""
     if not is_registered():
         report.fail("compiled", f"no code generator is registered with Inductor for {subject.device()!r}")
         return
@@ -52,7 +55,7 @@ def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
     random = expected.error is None and draws(op, inputs, plain)
     values = not random and op.full_name not in UNINITIALISED and op.name not in UNINITIALISED
     wrong = on_cpu_difference(theirs, expected, report.tolerance, values)
-    if wrong:  # an entry of which PyTorch's own code is no measure; the device has to live on
+    if wrong:  # code for the CPU is no reference here, but the device has to stay usable
         report.compiled["cpu_fails"] = wrong
         if ours.late and not theirs.late:
             report.fail("compiled", f"the device is lost: {ours.describe()}", sample)
@@ -74,7 +77,7 @@ def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def is_registered() -> bool:
-    """Whether Inductor knows how to write code for the device."""
+    """Returns True if a code generator for the device is registered with Inductor."""
     from torch._inductor.codegen.common import get_scheduling_for_device, init_backend_registration
 
     init_backend_registration()
@@ -82,7 +85,7 @@ def is_registered() -> bool:
 
 
 def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) -> tuple[Outcome, Code]:
-    """The outcome on a device, and what code there was for it. Forgets what was compiled before."""
+    """Compiles and runs a sample on a device. Returns the outcome and counts of the code. Clears Dynamo's caches."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
@@ -105,16 +108,16 @@ def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) 
 def on_cpu_difference(
     theirs: Outcome, expected: Outcome, tolerance: tuple[float, float] | None, values: bool
 ) -> str | None:
-    """What distinguishes the CPU's compiled result from its plain one."""
+    """Returns the difference between the CPU's compiled result and its uncompiled one, or None."""
     if expected.error is not None:
-        return f"not compiled: {expected.describe()}"
+        return f"uncompiled: {expected.describe()}"
     if theirs.error is not None:
         return theirs.describe()
     return difference(theirs.result, expected.result, tolerance, values=values, host=tensors_in(theirs.result))
 
 
 def code_difference(ours: Code, theirs: Code) -> str | None:
-    """Where the CPU's code is one kernel, ours is none that calls operators one by one."""
+    """Returns a difference if the device has more calls of operators, no kernels, or more graph breaks, else None."""
     if ours.external > theirs.external or (theirs.generated and not ours.generated):
         return (
             f"{ours.generated} kernels and {ours.external} calls of operators; "
@@ -126,7 +129,7 @@ def code_difference(ours: Code, theirs: Code) -> str | None:
 
 
 def random_difference(op: Any, sample: Any, gradient: bool, inputs: Inputs) -> str | None:
-    """What is wrong with random numbers of compiled code: a seed has to repeat them."""
+    """Returns an error or a difference if compiled code does not repeat random numbers after one seed, else None."""
     once: Callable[[], Outcome] = lambda: compiled(op, sample, gradient, inputs, subject.device())[0]  # noqa: E731
     first, again = once(), once()
     for outcome in (first, again):
@@ -134,4 +137,4 @@ def random_difference(op: Any, sample: Any, gradient: bool, inputs: Inputs) -> s
             return outcome.describe()
     on_host = [tensor.detach().cpu() for tensor in tensors_in(first.result)]
     found = difference(again.result, on_host)
-    return f"the same seed gives other numbers: {found}" if found else None
+    return f"two calls after one seed returned different numbers: {found}" if found else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every dtype that PyTorch has: what the CPU refuses at the call is refused at the call, and the device lives on."""
+"""Checks all dtypes of PyTorch: the device raises on the calling line if the CPU does, and stays usable."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from .examination import Report
 
 SAMPLES = 4
-# Quantised tensors need the keys of quantised backends; the device has strided tensors only.
+# Quantized dtypes are left out, because quantized tensors need other dispatch keys.
 ALL = sorted(
     {item for item in vars(torch).values() if isinstance(item, torch.dtype) and not name_of(item).startswith("q")},
     key=str,
 )
-# The dtypes in common use.
+# The common dtypes.
 NUMBERS = {
     *dtypes.all_types_and_complex(),  # type: ignore[no-untyped-call]
     torch.half,
     torch.bfloat16,
     torch.bool,
 }
-# What a quick run takes: the dtypes in common use, and one of each sort besides.
+# The dtypes of a quick run: the common ones, and one of each other kind.
 UNCOMMON = (torch.float8_e5m2, torch.uint16, torch.complex32, torch.bits8, torch.uint4)  # type: ignore[attr-defined]
 QUICK = sorted({*NUMBERS, *UNCOMMON}, key=str)
 
 
 def check_dtypes(op: Any, report: Report) -> None:
-    """A few samples of the entry's first dtype, with their tensors in each dtype that the entry does not list."""
+    """Runs a few samples of the entry's first dtype in each dtype that the entry does not list."""
     if not subject.manifest().operator(op.full_name).comparable:
         return
     first = dtypes_of(op)[0]
@@ -66,7 +66,12 @@ def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: Report, sam
 
 
 def is_allowed(op: Any, dtype: torch.dtype, ours: Outcome, theirs: Outcome) -> bool:
-    """The same type of exception; or a result where a GPU gives one, and where all that happens is that bytes move."""
+    """Returns True if the exception types are equal, or if the difference is acceptable.
+
+    If only the CPU raises, that is acceptable in an uncommon dtype, in one that PyTorch lists for CUDA, or if the
+    manifest allows it (more_dtypes). The manifest may also allow an error in an uncommon dtype (fewer_dtypes), and two
+    different subclasses of RuntimeError (other_errors).
+    """
     if type(ours.error) is type(theirs.error):
         return True
     known = subject.manifest().operator(op.full_name)
@@ -84,7 +89,7 @@ def call(op: Any, inputs: Inputs, device: str) -> Any:
 
 
 def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
-    """The same inputs with every tensor and dtype argument of one dtype in another."""
+    """Returns the inputs with every tensor and dtype argument of dtype `old` converted to `new`."""
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, torch.dtype):
@@ -93,10 +98,10 @@ def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
             return leaf
         leaf = leaf.detach()
         if name_of(new).startswith("uint") and old.is_signed and not old.is_complex:
-            leaf = leaf.abs()  # a negative number would become a huge one, to which some kernels count
+            leaf = leaf.abs()  # a negative number would become a huge one, and some kernels loop as often
         try:
             return leaf.to(new)
-        except (RuntimeError, NotImplementedError):  # nothing converts to dtypes of less than a byte
+        except (RuntimeError, NotImplementedError):  # PyTorch cannot convert to dtypes smaller than a byte
             plain = torch.empty(leaf.shape, dtype=new)
             plain.untyped_storage().fill_(0)  # type: ignore[attr-defined]
             return plain
@@ -105,7 +110,7 @@ def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
 
 
 def comparable(result: Any) -> Any:
-    """Results in dtypes in which PyTorch cannot compare, by the numbers that they hold or else by their bytes."""
+    """Returns results whose uncommon dtypes are converted to ones that PyTorch can compare, or else to their bytes."""
 
     def convert(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided or leaf.dtype in NUMBERS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inputs that have to fail: the same type of exception as on the CPU, on the calling line."""
+"""Checks inputs that have to fail: the device raises the CPU's type of exception, on the calling line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_errors(op: Any, report: Report) -> None:
-    """The table's wrong inputs, moved from the CPU, and those that mix devices."""
+    """Runs the table's wrong inputs on both devices, and on the device those that mix devices."""
     if op.error_inputs_func is None:
         return
     compare_errors(op, op.error_inputs("cpu"), report, "errors")
@@ -29,12 +29,12 @@ def check_errors(op: Any, report: Report) -> None:
         ours = attempt(partial(op, *args, **kwargs), subject.device())
         report.error_inputs += 1
         if ours.late or not isinstance(ours.error, item.error_type):
-            wanted = item.error_type.__name__
-            report.fail("errors", f"mixed devices: {ours.describe()}, not {wanted}", item.sample_input)
+            expected = item.error_type.__name__
+            report.fail("errors", f"mixed devices: {ours.describe()}, not {expected}", item.sample_input)
 
 
 def compare_errors(op: Any, items: Iterable[Any], report: Report, check: str) -> None:
-    """Wrong inputs on the CPU, and moved from there."""
+    """Runs wrong inputs on the CPU and on the device, and reports different types of exceptions."""
     for item in items:
         inputs = inputs_of(item.sample_input)
         theirs = call(op, inputs, "cpu")
@@ -43,13 +43,17 @@ def compare_errors(op: Any, items: Iterable[Any], report: Report, check: str) ->
         if ours.late and theirs.error is not None:
             report.late_errors += 1
             if not subject.manifest().operator(op.full_name).late:
-                report.fail(check, f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input)
+                reason = f"asynchronous {ours.describe()}; the CPU on the calling line: {theirs.describe()}"
+                report.fail(check, reason, item.sample_input)
         elif not is_alike(ours.error, theirs.error):
             report.fail(check, f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
 
 
 def is_alike(ours: BaseException | None, theirs: BaseException | None) -> bool:
-    """Of one type; where the CPU's own check is an assertion about its code, any exception will do."""
+    """Returns True if both exceptions have one type.
+
+    If the CPU's exception is an assertion about PyTorch's own code, any exception of the device is accepted.
+    """
     if ours is not None and "Could this error message be improved?" in str(theirs):
         return True
     return type(ours) is type(theirs)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flags that change between launch and execution: what counts is the launch, but for what the manifest lists.
+"""Checks flags that change between launch and execution: their values at launch apply, except as the manifest lists.
 
-Runs under the environment of the manifest's [flags], where work is held back until the host waits for it: every kernel
-runs after the change, and an operator that waits by itself is not held up.
+Runs with the variables of [flags] environment in the manifest, which defer kernels until the host waits. Every kernel
+runs after the change of a flag, except in an operator that waits itself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from .examination import Report
 
 SAMPLES = 8
-REPETITIONS = 3  # of what differs
+REPETITIONS = 3  # runs in which a difference has to appear
 
 
 class Group:
-    """Several flags that change together."""
+    """A group of flags that change together."""
 
     def __init__(self, flags: Sequence[Flag]) -> None:
         self.flags = flags
@@ -44,12 +44,12 @@ class Group:
             flag.restore()
 
 
-# Without oneDNN nobody asks for its precision, so these do not change together.
+# Without oneDNN no kernel reads its precision, so the flag of oneDNN changes separately.
 MOST = Group([flag for flag in FLAGS if flag != ONEDNN])
 
 
-class Record(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Names of the operators that a call is made of."""
+class OperatorNames(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that collects the names of the operators that a call runs."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -61,11 +61,14 @@ class Record(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Every flag is changed while the kernels of a sample wait, to its other value and back."""
-    held = subject.manifest().held_back
-    if not held or any(os.environ.get(name) != value for name, value in held.items()):
+    """Changes every flag between launch and execution, to its other value and back to the default.
+
+    Raises RuntimeError unless the variables of [flags] environment in the manifest are set in this process.
+    """
+    variables = subject.manifest().flags_environment
+    if not variables or any(os.environ.get(name) != value for name, value in variables.items()):
         raise RuntimeError(
-            "the manifest says how work is held back: [flags] environment; else the flags change too late"
+            "the check of flags needs deferred kernels; set the variables of [flags] environment in the manifest"
         )
     if op.full_name in UNINITIALISED or op.name in UNINITIALISED:
         return
@@ -77,13 +80,13 @@ def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
             report.fail("flags", alert, sample)
         for changed_at_launch in (False, True):
             if case.reads_late(MOST, changed_at_launch):
-                blame(case, MOST.flags, changed_at_launch, report)
-            if gradient:  # kernels of integers do not ask for oneDNN
-                blame(case, [ONEDNN], changed_at_launch, report)
+                report_flags(case, MOST.flags, changed_at_launch, report)
+            if gradient:  # kernels of integers do not use oneDNN
+                report_flags(case, [ONEDNN], changed_at_launch, report)
 
 
 class Case:
-    """One sample of an entry, whose work is held back."""
+    """One sample of an entry, whose kernels are deferred until the host waits."""
 
     def __init__(self, op: Any, sample: Any, gradient: bool) -> None:
         self.op = op
@@ -95,7 +98,10 @@ class Case:
         return inputs
 
     def run(self, flags: Flag | Group, at_launch: bool, at_run: bool) -> Outcome:
-        """What the call gives with the flags changed, or not, when it is made and when its kernels run."""
+        """Runs the sample and returns its outcome.
+
+        `at_launch` and `at_run` state whether the flags have their other values at the call and at the execution.
+        """
         args, kwargs = self.inputs(subject.device())
         subject.synchronize(subject.device())
         torch.manual_seed(2026)
@@ -120,28 +126,28 @@ class Case:
         return outcome
 
     def reads_late(self, flags: Flag | Group, at_launch: bool) -> str | None:
-        """How the outcome differs each time when the flags change in between, and never otherwise; or None.
+        """Returns the difference if the outcome changes whenever the flags change after the launch, else None.
 
-        What differs by itself has another cause: memory that nobody wrote, random numbers that are not seeded, or a
-        library whose sums depend on where its operands lie.
+        A difference without such a change has another cause: uninitialized memory, unseeded random numbers, or a
+        library whose sums depend on the addresses of operands.
         """
-        wanted = self.run(flags, at_launch, at_launch)
+        expected = self.run(flags, at_launch, at_launch)
         for _ in range(REPETITIONS):
-            found = distinction(self.run(flags, at_launch, not at_launch), wanted)
-            if not found or distinction(self.run(flags, at_launch, at_launch), wanted):
+            found = distinction(self.run(flags, at_launch, not at_launch), expected)
+            if not found or distinction(self.run(flags, at_launch, at_launch), expected):
                 return None
         return found
 
     def operators(self) -> set[str]:
         args, kwargs = self.inputs(subject.device())
-        with Record() as record:
+        with OperatorNames() as mode:
             attempt(lambda: self.compute(args, kwargs), subject.device())
-        names: set[str] = record.names
+        names: set[str] = mode.names
         return names
 
 
-def blame(case: Case, flags: Sequence[Flag], changed_at_launch: bool, report: Report) -> None:
-    """Finds the flags that make the difference, and reports those that are not listed for the sample's operators."""
+def report_flags(case: Case, flags: Sequence[Flag], changed_at_launch: bool, report: Report) -> None:
+    """Tests the flags one by one, and reports those that change the outcome unless the manifest lists them."""
     to = "back" if changed_at_launch else "to another value"
     for flag in flags:
         found = case.reads_late(flag, changed_at_launch)
@@ -155,13 +161,16 @@ def blame(case: Case, flags: Sequence[Flag], changed_at_launch: bool, report: Re
 
 
 def alert_differs(case: Case) -> str | None:
-    """What is wrong with the call under deterministic algorithms: where the CPU refuses it, it has to fail at once."""
+    """Returns a difference under deterministic algorithms, or None.
+
+    The device has to raise PyTorch's alert on the calling line if, and only if, the CPU does.
+    """
     ours = case.run(DETERMINISTIC, True, True)
     theirs = on_cpu(case)
-    refused = is_alert(theirs)
-    if ours.late or (refused and type(ours.error) is not type(theirs)) or (not refused and is_alert(ours.error)):
-        wanted = f"{type(theirs).__name__} at once" if refused else "a result"
-        return f"{DETERMINISTIC.name}: {ours.describe()}, not {wanted}"
+    has_alert = is_alert(theirs)
+    if ours.late or (has_alert and type(ours.error) is not type(theirs)) or (not has_alert and is_alert(ours.error)):
+        expected = f"{type(theirs).__name__} on the calling line" if has_alert else "a result"
+        return f"{DETERMINISTIC.name}: {ours.describe()}, not {expected}"
     return None
 
 
@@ -170,7 +179,7 @@ def is_alert(error: BaseException | None) -> bool:
 
 
 def on_cpu(case: Case) -> BaseException | None:
-    """The exception of the CPU under deterministic algorithms."""
+    """Returns the exception of the call on the CPU under deterministic algorithms, or None."""
     args, kwargs = case.inputs("cpu")
     DETERMINISTIC.change()
     try:
@@ -180,15 +189,15 @@ def on_cpu(case: Case) -> BaseException | None:
 
 
 def distinction(one: Outcome, other: Outcome) -> str | None:
-    """What distinguishes two outcomes, bit by bit, or None."""
+    """Returns the difference between two outcomes, or None. The numbers are compared exactly."""
     if one.error is not None or other.error is not None:
         return None if type(one.error) is type(other.error) else f"{one.describe()}, not {other.describe()}"
     if len(one.result) != len(other.result):
-        return "another number of results"
+        return f"{len(one.result)} results, not {len(other.result)}"
     for mine, reference in zip(one.result, other.result, strict=True):
         if (mine.dtype, mine.shape) != (reference.dtype, reference.shape):
             return f"{mine.dtype} {tuple(mine.shape)}, not {reference.dtype} {tuple(reference.shape)}"
-        # In dtypes that hold every value of the others and that every operator knows.
+        # These dtypes represent every value of the narrower ones, and the operators below support them.
         wide = torch.complex128 if mine.is_complex() else torch.float64 if mine.is_floating_point() else torch.int64
         mine, reference = mine.to(wide), reference.to(wide)
         differs = ((mine != reference) & ~(mine.isnan() & reference.isnan())).any()

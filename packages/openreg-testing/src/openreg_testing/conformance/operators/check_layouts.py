@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Strides of results and gradients, for inputs in every order of memory: those of the CPU's.
+"""Checks the strides of results and gradients against the CPU, for inputs in several memory layouts.
 
-Compared are strides that lead somewhere: those of dimensions of more than one element, in tensors that have any.
+Only strides of dimensions with more than one element are compared, in tensors that are not empty.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 SAMPLES = 8
 Form = Callable[[torch.Tensor], torch.Tensor]
-OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # beside an entry's first one: kernels of their own, and lazy bits
+OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # run besides the first dtype: other kernels, conjugate bits
 
 
 def is_looked_at(op: Any, dtype: torch.dtype) -> bool:
-    """Strides and memory depend little on the dtype."""
+    """Returns True for the first dtype of an entry and a few others, because strides depend little on the dtype."""
     return dtype in op.dtypes and (dtype == dtypes_of(op)[0] or dtype in OTHER_DTYPES)
 
 
 def like(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
-    """The tensor in memory that holds its dimensions in this order, the last one densest."""
+    """Returns a copy whose dimensions lie in memory in this order; the last one has stride 1."""
     back = sorted(range(tensor.dim()), key=order.__getitem__)
     return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(back)
 
@@ -46,7 +46,7 @@ def transposed(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def permuted(tensor: torch.Tensor) -> torch.Tensor:
-    """The first dimension densest, the others as they are; channels-last of an image without a batch."""
+    """Returns a copy whose first dimension has stride 1: channels-last of an image without a batch."""
     return like(tensor, (*range(1, tensor.dim()), 0)) if tensor.dim() > 2 else tensor
 
 
@@ -55,17 +55,17 @@ def channels_last(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def sliced(tensor: torch.Tensor) -> torch.Tensor:
-    """Every second element of the last dimension of a larger tensor."""
+    """Returns a view of every second element in the last dimension of a larger tensor."""
     return tensor.repeat_interleave(2, -1)[..., ::2] if tensor.dim() else tensor
 
 
 def sliced_rows(tensor: torch.Tensor) -> torch.Tensor:
-    """Dense but for a gap between the parts of the first dimension."""
+    """Returns a view that is dense except for gaps between the parts of the first dimension."""
     return tensor.repeat_interleave(2, 0)[::2] if tensor.dim() > 1 else tensor
 
 
 def expanded(tensor: torch.Tensor) -> torch.Tensor:
-    """The first part of the first dimension, for all of them."""
+    """Returns the first part of the first dimension, expanded to the shape of the tensor."""
     return tensor[:1].expand_as(tensor) if tensor.dim() > 1 and tensor.numel() else tensor
 
 
@@ -81,20 +81,20 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def in_form(inputs: Inputs, form: Form, others: Form) -> Any:
-    """The inputs with their first tensor in one form and the others in another."""
-    wanted = iter((form,))
+    """Returns the inputs with `form` applied to the first strided tensor and `others` to the remaining ones."""
+    first = iter((form,))
 
     def convert(leaf: Any) -> Any:
         if leaf.layout != torch.strided or type(leaf) is not torch.Tensor:
             return leaf
         with torch.no_grad():
-            return next(wanted, others)(leaf.detach()).requires_grad_(leaf.requires_grad)
+            return next(first, others)(leaf.detach()).requires_grad_(leaf.requires_grad)
 
     return pytree.tree_map_only(torch.Tensor, convert, inputs)
 
 
 def arrangements(inputs: Inputs) -> Iterator[tuple[str, Any]]:
-    """(name, inputs) of every form that changes a stride."""
+    """Yields (name, inputs): the inputs themselves, and every form that changes a stride."""
     yield "as it is", inputs
     plain = strides(inputs)
     for form in FORMS:
@@ -111,7 +111,7 @@ def strides(values: Any) -> list[Any]:
 
 
 def layout_difference(ours: Any, theirs: Any) -> str | None:
-    """What distinguishes the strides of two results, in one line, or None."""
+    """Returns the first difference of strides, storage offsets, conjugate or negative bits in one line, or None."""
     mine, reference = tensors_in(ours), tensors_in(theirs)
     for one, other in zip(mine, reference, strict=False):
         if one.layout == other.layout == torch.strided and one.shape == other.shape and one.numel():
@@ -131,12 +131,12 @@ def leading(tensor: torch.Tensor) -> list[int]:
 
 
 def richest(samples: list[Any]) -> list[Any]:
-    """Those with the most dimensions first."""
+    """Returns the samples sorted by their number of dimensions, the largest first."""
     return sorted(samples, key=lambda sample: -sum(tensor.dim() for tensor in tensors_in(inputs_of(sample))))
 
 
 def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Only dtypes of the CPU's own, which is the measure."""
+    """Compares strides and values of the samples in each layout, in dtypes that the CPU supports."""
     if not is_looked_at(op, dtype):
         return
     gradient = differentiable(op, dtype)
@@ -148,7 +148,7 @@ def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
             args, kwargs = copy_inputs(op, inputs, subject.device())
             ours = attempt(partial(computation, args, kwargs), subject.device())
             is_bug = theirs.is_bug and ours.error is None
-            if is_bug:  # some kernels take no such strides; what they give for dense operands is right
+            if is_bug:  # some kernels of the CPU fail for these strides; their results for dense operands are right
                 theirs = on_cpu(op, in_form(inputs, dense, dense), computation)
             if theirs.error is not None:
                 if type(ours.error) is not type(theirs.error):

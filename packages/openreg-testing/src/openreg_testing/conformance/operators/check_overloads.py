@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The out= and in-place overloads of every operator that runs, also of those that only operators and gradients call."""
+"""Checks the out= and in-place overloads of all operators that run, including those that other operators call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import subject
 from .check_results import Computation
-from .check_writes import is_intact_around, spoken, transposed, with_strides
+from .check_writes import form_name, is_intact_around, transposed, with_strides
 from .comparison import difference
 from .entries import differentiable, samples_of
 from .outcome import attempt
@@ -24,8 +24,11 @@ SAMPLES = 3
 OUT_FORMS = (with_strides, transposed)
 
 
-class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Calls, after every operator on the device, its overloads that have a kernel there, and keeps what differs."""
+class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that compares each functional operator on the device with its overloads that have a kernel there.
+
+    Each operator is compared once; `differences` has one line for each overload that differs.
+    """
 
     def __init__(self, tolerance: tuple[float, float] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -48,23 +51,23 @@ class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         form,
                     )
             overload = inplace_overload(func)
-            if overload and may_hold(args[0], result):
+            if overload and can_store(args[0], result):
                 target = copy_of(args[0])
                 self.compare(overload, result, lambda *_: overload(target, *args[1:], **kwargs))
         return result
 
     def compare(self, overload: Any, result: Any, call: Callable[..., Any], form: Any = None) -> None:
-        name = f"{overload} {spoken(form)}" if form else overload
+        name = f"{overload} {form_name(form)}" if form else overload
         try:
             ours = call(overload, form)
             subject.synchronize(subject.device())
         except Exception as error:
-            if form is None or not refused(lambda: call(overload, form, "cpu"), type(error)):
+            if form is None or not raises(lambda: call(overload, form, "cpu"), type(error)):
                 self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
             return
         values = torch.Tag.nondeterministic_seeded not in overload.tags
         mine = tensors_in(ours)
-        # In place, a result is rounded to the operand's dtype.
+        # An in-place operator rounds its result to the dtype of the operand.
         expected = [one.detach().cpu().to(other.dtype) for one, other in zip(tensors_in(result), mine, strict=True)]
         found = difference(mine, expected, self.tolerance, values=values)
         if found:
@@ -85,18 +88,18 @@ def signature(arguments: Any) -> list[tuple[str, str]]:
 
 
 def out_overloads(func: Any) -> Iterator[Any]:
-    """Overloads that take what `func` takes and the tensors to put the results into."""
+    """Yields the overloads with a kernel on the device that accept the arguments of `func` and out= tensors."""
     packet = func.overloadpacket
     for name in packet.overloads():
         overload = getattr(packet, name)
         arguments = overload._schema.arguments
-        taken = [argument for argument in arguments if not argument.is_out]
-        same = len(taken) < len(arguments) and signature(taken) == signature(func._schema.arguments)
-        if same and has_kernel(overload):
+        inputs = [argument for argument in arguments if not argument.is_out]
+        is_out_overload = len(inputs) < len(arguments) and signature(inputs) == signature(func._schema.arguments)
+        if is_out_overload and has_kernel(overload):
             yield overload
 
 
-def refused(call: Callable[[], Any], error: type[Exception]) -> bool:
+def raises(call: Callable[[], Any], error: type[Exception]) -> bool:
     try:
         call()
     except Exception as found:
@@ -107,7 +110,10 @@ def refused(call: Callable[[], Any], error: type[Exception]) -> bool:
 def call_out(
     overload: Any, form: Any, args: Any, kwargs: Any, result: Any, device: str | None = None
 ) -> list[torch.Tensor]:
-    """With operands in the middle of a larger memory, which has to be as before around them."""
+    """Calls an out= overload with operands inside of a larger memory and returns them.
+
+    Raises AssertionError if the call writes to the memory around the operands.
+    """
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
     hosts = [form(tensor.detach().cpu()) for tensor in tensors_in(result)]
     outs = [copy_tensor(out, device or subject.device(), {}) for out in hosts]
@@ -118,7 +124,7 @@ def call_out(
     else:
         overload(*args, **kwargs, **{names[0]: outs})
     if not all(is_intact_around(out, before) for out, before in zip(outs, hosts, strict=True)):
-        raise AssertionError("neighbours of the operand were written to")
+        raise AssertionError("neighbors of the operand were written to")
     return outs
 
 
@@ -131,8 +137,8 @@ def inplace_overload(func: Any) -> Any:
     return None
 
 
-def may_hold(target: Any, result: Any) -> bool:
-    """Whether an in-place operator can put this result into its operand."""
+def can_store(target: Any, result: Any) -> bool:
+    """Returns True if an in-place operator can store this result in its operand."""
     return (
         isinstance(target, torch.Tensor)
         and isinstance(result, torch.Tensor)
@@ -147,12 +153,12 @@ def copy_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def check_overloads(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Compares the overloads with the functional form on the device, which other checks compare with the CPU."""
+    """Compares the overloads with the functional overload on the device, which other checks compare with the CPU."""
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
         computation = Computation(op, sample, gradient)
         args, kwargs = copy_inputs(op, inputs_of(sample), subject.device())
-        mode = CallsOverloads(report.tolerance)
+        mode = OverloadChecker(report.tolerance)
 
         def compute(
             computation: Callable[..., Any] = computation, args: Any = args, kwargs: Any = kwargs, mode: Any = mode

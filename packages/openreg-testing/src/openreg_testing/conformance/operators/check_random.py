@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random entries: repeatable by seed, different from call to call, and distributed as on the CPU."""
+"""Checks random entries: a seed repeats their numbers, calls differ, and the distribution is that of the CPU."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 DRAWS = 128
 REPEATS = 12
-CHECKED_SAMPLES = 2  # of one entry and dtype; the others differ in sizes only
-FALSE_ALARM = 1e-9
-ROUNDING = 1e-2  # numbers that differ by less are taken for the same: bfloat16 has three digits
+CHECKED_SAMPLES = 2  # samples of an entry and dtype whose distribution is checked; the others differ only in size
+FALSE_ALARM = 1e-9  # probability with which a correct distribution fails
+ROUNDING = 1e-2  # numbers that differ by less count as equal, because bfloat16 has three digits
 
 
-class SeesRandomOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notices operators that PyTorch tags as drawing from a generator."""
+class RandomOpDetector(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode that detects operators that PyTorch tags as drawing from a generator."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -39,15 +39,15 @@ class SeesRandomOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def draws(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
-    """Whether the operator draws random numbers for these inputs."""
+    """Returns True if the operator draws random numbers for these inputs."""
     args, kwargs = copy_inputs(op, inputs, "cpu")
-    with SeesRandomOperators() as mode:
+    with RandomOpDetector() as mode:
         attempt(lambda: computation(args, kwargs), "cpu")
     return bool(mode.seen)
 
 
 def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], report: Report) -> str | None:
-    """What is wrong with what the device draws, in one line, or None."""
+    """Returns what is wrong with the device's random numbers in one line, or None."""
 
     def once(device: str) -> Outcome:
         args, kwargs = copy_inputs(op, inputs, device)
@@ -62,7 +62,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         if outcome.error is not None:
             return outcome.describe()
     dtype = getattr(torch, report.dtype)
-    narrow = dtype if once("cpu").error is not None else None  # a wider dtype draws in its place
+    narrow = dtype if once("cpu").error is not None else None  # then the reference is drawn in a wider dtype
 
     def reference() -> Outcome:
         return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
@@ -72,13 +72,13 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
     if found:
         return found
     if not same(first.result, again.result):
-        return "not repeatable: two calls after the same seed gave different numbers"
-    # Few numbers may be drawn twice by chance.
+        return "not repeatable: two calls after the same seed returned different numbers"
+    # A small result may be drawn twice by chance, so several more calls follow.
     repeats = same(first.result, second.result) and all(
         same(first.result, once(subject.device()).result) for _ in range(REPEATS)
     )
     if repeats and not all(same(theirs[0].result, reference().result) for _ in range(REPEATS)):
-        return "calls in a row gave the same numbers"
+        return "successive calls returned the same numbers"
     report.random_samples += 1
     if report.random_samples > CHECKED_SAMPLES:
         return None
@@ -97,20 +97,20 @@ def same(one: Any, other: Any) -> bool:
 
 
 def numbers_in(values: Any) -> torch.Tensor:
-    """All numbers of all tensors, flat."""
+    """Returns all numbers of all tensors as one flat float64 tensor on the CPU."""
     parts = [as_strided(tensor).detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
     parts = [torch.view_as_real(part) if part.is_complex() else part for part in parts]
     return torch.cat([torch.empty(0, dtype=torch.float64), *(part.reshape(-1).double() for part in parts)])
 
 
 def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> str | None:
-    """Kolmogorov-Smirnov, element by element and for all of them together."""
+    """Compares draws by the Kolmogorov-Smirnov test, for each element and for all together. Returns a line or None."""
     mine, reference = torch.stack(ours), torch.stack(theirs)
     elements = mine.shape[1]
     if not elements:
         return None
     mine, reference = mine.nan_to_num(), reference.nan_to_num()
-    # Elements may depend on each other (a dropped feature map): together they count for less than one by one.
+    # Elements may depend on each other (a dropped feature map), so all together count as fewer independent draws.
     cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
     for one, other, effective in cases:
         allowed = math.sqrt(-math.log(FALSE_ALARM / one.shape[1] / 2) / effective)
@@ -121,7 +121,7 @@ def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]
 
 
 def ks_distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The largest distance between the distribution functions of any column, numbers that are close being the same."""
+    """Returns the largest distance of the distribution functions over all columns; close numbers count as equal."""
     mine, theirs = one.t().contiguous().sort().values, other.t().contiguous().sort().values
 
     def excess(reference: torch.Tensor, sorted_numbers: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Forward and gradients, for a sample as it is and for its non-contiguous form."""
+"""Checks results and gradients of samples, contiguous and non-contiguous, against the CPU."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
 if TYPE_CHECKING:
     from .examination import Report
 
-# These change nothing: the second one seeds the generators, which we do ourselves.
+# These wrappers need not be called: the first only forwards, the second only seeds the generators.
 PLAIN_WRAPPERS = (OpInfo.__dataclass_fields__["gradcheck_wrapper"].default, wrapper_set_seed)
 NONCONTIGUOUS_SAMPLES = 40
 
 
 class Computation:
-    """An operator applied to one sample, forward and, if wanted, backward, on whatever device its inputs are.
+    """The application of an operator to one sample, forward and with `gradient` also backward.
 
-    `function` is called in its place where it is given: the operator after it was compiled.
+    It runs on the device of its arguments. If given, `function` replaces the operator, for example by a compiled one.
     """
 
     def __init__(self, op: Any, sample: Any, gradient: bool, function: Any = None) -> None:
         self.op = op
-        self.function = op.get_op() if function is None else function  # whose name the table's wrappers ask for
+        self.function = op.get_op() if function is None else function  # get_op(), whose name the table's wrappers read
         self.sample = sample
         self.gradient = gradient
         self.forward_done = False
@@ -45,19 +45,19 @@ class Computation:
         return result, self.gradients(result, args, kwargs) if self.gradient else ()
 
     def gradients(self, result: Any, args: Any, kwargs: Any) -> Any:
-        """Of all inputs that want one, for the same gradient of the results each time."""
+        """Returns the gradients of all inputs that require one, for fixed gradients of the results."""
         if self.op.gradcheck_wrapper not in PLAIN_WRAPPERS:
             result = self.op.gradcheck_wrapper(self.function, *args, **kwargs)
         result = self.sample.output_process_fn_grad(result)
         outputs = [as_strided(tensor) for tensor in tensors_in(result) if tensor.requires_grad]
-        wanted = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
-        if not outputs or not wanted:
+        differentiated = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
+        if not outputs or not differentiated:
             return ()
-        return torch.autograd.grad(outputs, wanted, [weights(tensor) for tensor in outputs], allow_unused=True)
+        return torch.autograd.grad(outputs, differentiated, [weights(tensor) for tensor in outputs], allow_unused=True)
 
 
 def weights(tensor: torch.Tensor) -> torch.Tensor:
-    """Small numbers that every floating dtype represents exactly."""
+    """Returns small numbers of a tensor's shape and dtype that every floating-point dtype represents exactly."""
     ramp = ((torch.arange(tensor.numel()) % 17 - 8) / 8).view(tensor.shape)
     if tensor.is_complex():
         ramp = torch.complex(ramp, ramp / 2)
@@ -65,8 +65,8 @@ def weights(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def check_forward(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """The samples as the table has them; with gradients if the report asks for them."""
-    gradient = differentiable(op, dtype) and report.wants("backward")
+    """Compares the table's samples, with gradients if the check "backward" is selected."""
+    gradient = differentiable(op, dtype) and report.includes("backward")
     samples = samples_of(op, dtype, gradient)
     samples = unlike(samples, report.most_samples or len(samples))
     report.samples = len(samples)
@@ -75,14 +75,14 @@ def check_forward(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def check_noncontiguous(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Inputs whose elements do not follow each other."""
+    """Compares the samples with non-contiguous inputs."""
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), NONCONTIGUOUS_SAMPLES):
         check_sample(op, dtype, noncontiguous(sample), gradient, report, "noncontiguous")
 
 
 def noncontiguous(sample: Any) -> Any:
-    """The sample with other strides of all tensors that have some."""
+    """Returns the sample with other strides of its strided tensors."""
 
     def change(value: Any) -> Any:
         is_dense = not isinstance(value, torch.Tensor) or value.layout == torch.strided
@@ -93,7 +93,7 @@ def noncontiguous(sample: Any) -> Any:
 
 
 def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, report: Report, check: str) -> None:
-    """Compares one sample, and reports the first thing that is wrong under the name of the check."""
+    """Compares one sample with the CPU, and reports the first difference under the name of the check."""
     computation = Computation(op, sample, gradient)
     inputs = inputs_of(sample)
     theirs = on_cpu(op, inputs, computation)

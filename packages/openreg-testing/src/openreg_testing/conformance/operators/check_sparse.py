@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors, for entries that the table lists for their layouts: results, gradients and refusals are the CPU's."""
+"""Checks sparse tensors, in the layouts that the table lists: results, gradients and errors are those of the CPU."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 SAMPLES = 60
-LARGEST = 100_000  # elements; the table's largest, of a million, takes the CPU seconds and other checks have it
-OF_OTHER_DTYPES = 4
+LARGEST = 100_000  # maximal number of elements; larger samples take the CPU seconds, and other checks run them
+OF_OTHER_DTYPES = 4  # samples in each dtype that only this check runs
 BLOCKS = (2, 2)
 
 
 def check_sparse(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """The table's samples in each layout, or its dense ones, where it leaves the conversion to its tests.
+    """Compares the table's sparse samples in each layout, or its dense ones converted to the layout.
 
-    With the first dtype of an entry those that the CPU has and no other check runs.
+    With the first dtype of an entry, also compares dtypes that the CPU supports and that no other check runs.
     """
     is_first = dtype == dtypes_of(op)[0]
     others = [each for each in sorted(op.dtypes, key=str) if each not in DTYPES] if is_first else []
@@ -49,19 +49,19 @@ def check_sparse(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def samples_in(op: Any, layout: torch.layout, dtype: torch.dtype, gradient: bool) -> Iterator[Any]:
-    """On the CPU, the same ones each time."""
+    """Yields samples on the CPU; every call yields equal ones."""
     torch.manual_seed(2026)
     try:
         yield from op.sample_inputs_sparse(layout, "cpu", dtype, requires_grad=gradient)
-    except (NotImplementedError, unittest.SkipTest):  # it has none, or none for this layout
+    except (NotImplementedError, unittest.SkipTest):  # the table has no sparse samples, or none in this layout
         for sample in samples_of(op, dtype):
             yield from converted(sample, layout, gradient)
 
 
 def converted(sample: Any, layout: torch.layout, gradient: bool) -> Iterator[Any]:
-    """The sample with its first operand in the layout, in each structure that a tensor of this shape can have.
+    """Yields the sample with its first operand in the layout, in each structure that its shape allows.
 
-    Two thirds of its elements are zeros, and none is stored for them.
+    Two thirds of the elements are zeros, which are not stored.
     """
     x = sample.input
     if not isinstance(x, torch.Tensor) or x.layout != torch.strided or x.dim() < (1 if layout == LAYOUTS[0] else 2):
@@ -75,7 +75,10 @@ def converted(sample: Any, layout: torch.layout, gradient: bool) -> Iterator[Any
 
 
 def structures(x: torch.Tensor, layout: torch.layout) -> Iterator[torch.Tensor]:
-    """One that is coalesced, one that is not, with dense dimensions; or with batches and blocks."""
+    """Yields sparse tensors in the layout.
+
+    COO tensors are coalesced, uncoalesced and with dense dimensions; compressed ones are single and batched.
+    """
     if layout == torch.sparse_coo:
         plain = x.to_sparse()
         yield plain

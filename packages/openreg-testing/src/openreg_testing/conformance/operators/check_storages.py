@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every operand of a sample without its memory, one at a time: its storage was freed, or cut to half.
+"""Checks calls with one operand whose storage was freed, or cut to half.
 
-A library does so (``untyped_storage().resize_(0)``, as FSDP frees what it gathered). The call that uses such a tensor
-has to be refused: ``storages: computes`` is the fault that it gave a result, ``storages: lost`` that the device
-stopped, and ``storages: bug`` that an assertion failed. Views are no use of the memory.
+Libraries free storages: FSDP calls ``untyped_storage().resize_(0)`` on gathered parameters. A call that uses such a
+tensor has to raise. The faults are ``storages: computes`` (it returned a result), ``storages: lost`` (an asynchronous
+error stopped the device) and ``storages: bug`` (an assertion failed). Views may be returned, as they use no memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_storages(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Tries the cases that the report wants, by their numbers."""
+    """Runs the cases numbered in `report.cases` and reports faults."""
     if op.name in UNINITIALISED:
         return
     begin, end = report.cases
@@ -42,7 +42,7 @@ def check_storages(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def cases(op: Any, dtype: torch.dtype, report: Report) -> Iterator[tuple[Inputs, int, float]]:
-    """The arguments, the position of an operand among their tensors, and what part of its storage is left."""
+    """Yields arguments, the position of an operand among their tensors, and the remaining fraction of its storage."""
     for sample in small_samples(op, dtype, report):
         inputs = inputs_of(sample)
         for position, tensor in enumerate(tensors_in(inputs)):
@@ -51,13 +51,13 @@ def cases(op: Any, dtype: torch.dtype, report: Report) -> Iterator[tuple[Inputs,
 
 
 def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> tuple[str, str] | None:
-    """What is wrong with a call, and a reason; None where nothing is."""
+    """Runs one case and returns (name of the fault, reason), or None."""
     torch.manual_seed(2026)
     args, kwargs = copy_inputs(op, inputs, subject.device())
     operand = tensors_in((args, kwargs))[position]
     storage = operand.untyped_storage()
     if storage.device.type != subject.device():
-        return None  # an operand of the host's
+        return None  # an operand that stays on the CPU
     subject.synchronize(subject.device())
     storage.resize_(int(storage.nbytes() * part) // operand.itemsize * operand.itemsize)
     operands = {tensor.untyped_storage()._cdata for tensor in strided_in((args, kwargs))}
@@ -72,5 +72,5 @@ def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> t
 
 
 def strided_in(values: Any) -> list[torch.Tensor]:
-    """Those tensors that have a storage."""
+    """Returns the strided tensors of nested values, which have a storage."""
     return [leaf for leaf in pytree.tree_leaves(values) if type(leaf) is torch.Tensor and leaf.layout == torch.strided]

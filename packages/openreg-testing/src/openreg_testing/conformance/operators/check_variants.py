@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The out= and in-place forms: whatever the CPU does with an operand, the device does too."""
+"""Checks the out= and in-place overloads: the device handles each kind of operand as the CPU does."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .examination import Report
 
 SAMPLES = 24
-# torch.lu() copies its results into out= operands by itself, wherever they are.
+# torch.lu() copies its results into out= operands on any device.
 COPIES_TO_ANY_DEVICE = {"lu"}
-GARBAGE = 7  # what an out= operand holds before
+GARBAGE = 7  # the content of an out= operand before the call
 
 
 def same_size(tensor: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ OUT_FORMS = (*SAME_DTYPE_FORMS, wider_dtype, narrower_dtype)
 
 
 def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """Operands of the right and wrong size, of other strides and other dtypes, and one on the wrong device."""
+    """Compares out= operands of the right and wrong size, of other strides, other dtypes and on the wrong device."""
     if not op.supports_out:
         return
     for sample in report.choose(samples_of(op, dtype), SAMPLES):
@@ -73,7 +73,7 @@ def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
             args, kwargs = copy_inputs(op, inputs, subject.device())
             ours = attempt(partial(op, *args, **kwargs), subject.device())
             if ours.error is not None:
-                continue  # "forward" reports it
+                continue  # the check "forward" reports this error
             dtypes = [tensor.dtype for tensor in tensors_in(ours.result)]
             leaves, structure = pytree.tree_flatten(plain.result)
             plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
@@ -82,8 +82,8 @@ def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
         values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for form in OUT_FORMS if dtype in op.dtypes else SAME_DTYPE_FORMS:
             operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
-            # What these have to give is known without the CPU, some of whose kernels write beyond an operand of other
-            # strides; it is asked only if we do otherwise.
+            # The expected content of these forms is known. The CPU runs only if the device differs, because some of its
+            # kernels write beyond an operand of other strides.
             expected = plain.result if form in (same_size, other_strides) else None
             name = form.__name__.replace("_", " ")
             if compare_out(op, dtype, inputs, operands, values, report, name, sample, expected):
@@ -109,7 +109,10 @@ def compare_out(
     sample: Any,
     expected: Any,
 ) -> bool:
-    """Whether a failure was reported. With an expected result, operands have to keep their memory and strides."""
+    """Compares an out= call with the CPU and returns True if it reported a failure.
+
+    With an expected result, operands have to keep their memory and strides.
+    """
 
     def compute(args: Any, kwargs: Any) -> Any:
         kwargs = dict(kwargs)
@@ -130,9 +133,9 @@ def compare_out(
     narrow = None
     if expected is not None:
         tensors = tensors_in(expected)
-        wanted = Outcome((tensors, True, [True] * len(tensors)))
+        known = Outcome((tensors, True, [True] * len(tensors)))
         of_wider = dtype if dtype not in op.dtypes else None
-        if outcome_difference(ours, wanted, report, values, of_wider) is None:
+        if outcome_difference(ours, known, report, values, of_wider) is None:
             return False
     theirs = on_cpu(op, inputs, compute)
     if theirs.error is not None and dtype not in op.dtypes:
@@ -140,7 +143,7 @@ def compare_out(
         if wide is not None:
             theirs, narrow = wide, dtype
     found = outcome_difference(ours, theirs, report, values, narrow)
-    # Some kernels of the CPU resize without the warning that PyTorch's rules ask for.
+    # Some kernels of the CPU resize without the warning that PyTorch requires, so only a missing warning is reported.
     if found is None and form == "wrong size" and resizes(theirs) and not resizes(ours):
         found = f"warnings {ours.warnings}, not {theirs.warnings}"
     if found:
@@ -163,7 +166,10 @@ def outcome_difference(
 
 
 def wrong_device(op: Any, inputs: Inputs, operands: Any, report: Report, sample: Any) -> bool:
-    """A CPU tensor as out= of inputs on the device is refused, and a tensor on the device as that of CPU tensors."""
+    """Checks that out= operands on another device than the inputs are rejected. Returns True if it reported a failure.
+
+    CPU tensors are tried as out= of inputs on the device, and tensors on the device as out= of CPU tensors.
+    """
     args, kwargs = copy_inputs(op, inputs, "cpu")
     if tensors_in((args, kwargs)) and op.full_name not in COPIES_TO_ANY_DEVICE:
         there = copy_inputs(op, ((), {"out": operands}), subject.device())[1]
@@ -182,7 +188,7 @@ def wrong_device(op: Any, inputs: Inputs, operands: Any, report: Report, sample:
 
 
 def check_inplace(op: Any, dtype: torch.dtype, report: Report) -> None:
-    """The in-place form, with gradients where the table lists them."""
+    """Compares the in-place overload, with gradients if the table lists them."""
     inplace = op.get_inplace()
     if inplace is None:
         return
@@ -193,13 +199,14 @@ def check_inplace(op: Any, dtype: torch.dtype, report: Report) -> None:
             continue
 
         def compute(args: Any, kwargs: Any) -> Any:
-            # A clone of an expanded tensor would not be expanded: what the CPU refuses, we have to refuse.
+            # Cloned only for a gradient: the clone of an expanded tensor is not expanded, and the device has to reject
+            # expanded operands as the CPU does.
             target = args[0].clone() if args[0].requires_grad else args[0]
             result = inplace(target, *args[1:], **kwargs)
-            wanted = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
+            differentiated = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
             grads: tuple[torch.Tensor, ...] = ()
-            if wanted and isinstance(result, torch.Tensor) and result.requires_grad:
-                grads = torch.autograd.grad([result], wanted, [weights(result)], allow_unused=True)
+            if differentiated and isinstance(result, torch.Tensor) and result.requires_grad:
+                grads = torch.autograd.grad([result], differentiated, [weights(result)], allow_unused=True)
             return target, result is target, grads
 
         theirs = on_cpu(op, inputs, compute)

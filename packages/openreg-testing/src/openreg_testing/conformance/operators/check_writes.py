@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes through views of a larger memory: what lies there afterwards, inside and outside the view, is as on the CPU.
+"""Checks writes through views of a larger memory: its content afterwards is that of the CPU, inside and outside views.
 
-The out= forms get operands of every shape and stride, the in-place forms operands that overlap themselves or others.
+The out= overloads get operands of several shapes and strides, the in-place overloads operands that overlap.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from .examination import Report
 
 SAMPLES = 6
-GUARD = 24  # elements before and after what is written
+GUARD = 24  # elements before and after the view that is written
 
 
 def memory(count: int, dtype: torch.dtype) -> torch.Tensor:
-    """Numbers that no kernel writes by chance."""
+    """Returns numbers that no kernel writes by chance: `count` elements between two guards."""
     ramp = torch.arange(count + 2 * GUARD) * 7 % 23 + 101
     return (ramp % 2).bool() if dtype == torch.bool else ramp.to(dtype)
 
@@ -40,7 +40,7 @@ def dense(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     return memory(math.prod(shape), dtype)[GUARD:-GUARD].view(shape)
 
 
-# Operands for a result: functions of it.
+# Functions of a result that return an out= operand for it, or None if its shape does not allow the form.
 def in_the_middle(result: Any) -> torch.Tensor:
     return dense(result.shape, result.dtype)
 
@@ -50,7 +50,7 @@ def transposed(result: Any) -> torch.Tensor:
 
 
 def with_strides(result: Any) -> torch.Tensor:
-    """As the functional form gives it, in the middle of a larger memory."""
+    """Returns an operand with the strides of the functional overload's result."""
     return memory(result.untyped_storage().nbytes() // result.element_size(), result.dtype).as_strided(
         result.shape, result.stride(), GUARD
     )
@@ -97,14 +97,14 @@ def no_elements_of_two_dimensions(result: Any) -> torch.Tensor:
 
 
 def expanded(result: Any) -> torch.Tensor | None:
-    """Of a memory that would hold all elements: some kernels of the CPU write them one after the other."""
+    """Returns an expanded operand in memory for all elements, because some kernels of the CPU write all of them."""
     if not result.dim() or result.shape[0] < 2:
         return None
     return dense(result.shape, result.dtype)[:1].expand(result.shape)
 
 
 def overlapping_rows(result: Any) -> torch.Tensor | None:
-    """Each part of the first dimension begins within the part before."""
+    """Returns an operand in which each part of the first dimension overlaps the part before."""
     if result.dim() < 2 or result.shape[0] < 2 or math.prod(result.shape[1:]) < 2:
         return None
     whole = dense(result.shape, result.dtype)
@@ -127,16 +127,16 @@ OUT_FORMS = (
     expanded,
     overlapping_rows,
 )
-# What these have to hold is known without the CPU, some of whose kernels write beyond an operand of other strides.
+# For these the CPU is not needed, because their content is known. Some of its kernels write beyond such operands.
 RIGHT_SIZE = (in_the_middle, with_strides, transposed, sliced, sliced_rows)
 
 
-def spoken(form: Any) -> str:
+def form_name(form: Any) -> str:
     return str(form.__name__).replace("_", " ")
 
 
 def state(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """All that a write may change: the view and the memory under it."""
+    """Returns everything that a write may change: the storage as a flat tensor, and sizes, strides and offset."""
     storage = tensor.untyped_storage()
     whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
     return whole, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
@@ -160,16 +160,16 @@ def check_out_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
             out = structure.unflatten(operands)
             args, kwargs = inputs
             known = results if form in RIGHT_SIZE else None
-            # What lies where rows overlap depends on the order of the writes.
+            # Overlapping elements depend on the order of the writes.
             defined = values and form is not overlapping_rows
-            compare(op, (args, {**kwargs, "out": out}), report, f"out {spoken(form)}", sample, defined, known)
+            compare(op, (args, {**kwargs, "out": out}), report, f"out {form_name(form)}", sample, defined, known)
         for name, out, changed in overlapping_operands(inputs, plain.result):
             args, kwargs = changed
             compare(op, (args, {**kwargs, "out": out}), report, f"out {name}", sample, values)
 
 
 def overlapping_operands(inputs: Inputs, result: Any) -> Iterator[Any]:
-    """An out= operand that is an operand, and one that begins one element later in the same memory."""
+    """Yields (name, out, arguments): out= is an operand, or begins one element after an operand in its memory."""
     args, kwargs = inputs
     if not isinstance(result, torch.Tensor):
         return
@@ -187,7 +187,10 @@ def overlapping_operands(inputs: Inputs, result: Any) -> Iterator[Any]:
 
 
 def compare(op: Any, inputs: Inputs, report: Report, name: str, sample: Any, values: bool, known: Any = None) -> None:
-    """With known results, a device that puts them where they belong, and nothing elsewhere, is right."""
+    """Compares memory after an out= call with the CPU and reports a difference.
+
+    With known results, a device that writes them and nothing else passes without the CPU.
+    """
 
     def compute(args: Any, kwargs: Any) -> Any:
         result = op(*args, **kwargs)
@@ -198,10 +201,10 @@ def compare(op: Any, inputs: Inputs, report: Report, name: str, sample: Any, val
     args, kwargs = copy_inputs(op, inputs, subject.device())
     ours = attempt(lambda: compute(args, kwargs), subject.device())
     if known is not None and ours.error is None and not ours.warnings:
-        wanted = Outcome(
+        expected = Outcome(
             ([state(put(result, out)) for result, out in known_places(op, known, inputs)], [True] * len(known))
         )
-        if memory_difference(ours, wanted, report, values) is None:
+        if memory_difference(ours, expected, report, values) is None:
             return
     theirs = on_cpu(op, inputs, compute)
     found = memory_difference(ours, theirs, report, values)
@@ -210,7 +213,7 @@ def compare(op: Any, inputs: Inputs, report: Report, name: str, sample: Any, val
 
 
 def known_places(op: Any, known: Any, inputs: Inputs) -> Any:
-    """Copies of the out= operands, with what has to be in them."""
+    """Returns pairs of a known result and a copy of its out= operand on the CPU."""
     _, kwargs = copy_inputs(op, ((), {"out": inputs[1]["out"]}), "cpu", makes_tensors=False)
     return zip(known, tensors_in(kwargs["out"]), strict=True)
 
@@ -232,7 +235,7 @@ def memory_difference(ours: Outcome, theirs: Outcome, report: Report, values: bo
 
 
 def written(outcome: Outcome) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """(memory, indices of the elements that the view reaches) of every view that was written to."""
+    """Yields (memory, indices of the view's elements in it) for every view that was written to."""
     states, _ = outcome.result
     for whole, shape, stride, offset in states:
         yield whole, torch.arange(whole.numel()).as_strided(shape, stride, offset).reshape(-1)
@@ -243,16 +246,16 @@ def inside(outcome: Outcome) -> list[torch.Tensor]:
 
 
 def guard_difference(ours: Outcome, theirs: Outcome) -> str | None:
-    """Beyond the view, byte for byte."""
+    """Compares the bytes outside of the views. Returns a line if they differ, else None."""
     for (mine, index), (reference, _) in zip(written(ours), written(theirs), strict=True):
         outside = torch.ones(mine.numel(), dtype=torch.bool).index_fill_(0, index, False)
         if not same_bytes(mine.cpu()[outside], reference[outside]):
-            return "neighbours of the view were written to"
+            return "neighbors of the view were written to"
     return None
 
 
 def is_intact_around(out: torch.Tensor, before: torch.Tensor) -> bool:
-    """Whether all memory but the view's is as it was, in a copy on the CPU."""
+    """Returns True if the memory outside of the view has the bytes of `before`, a copy on the CPU."""
     whole, shape, stride, offset = state(out)
     index = torch.arange(whole.numel()).as_strided(shape, stride, offset).reshape(-1)
     old = state(before)[0]
@@ -264,7 +267,8 @@ def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(one.view(torch.uint8), other.view(torch.uint8))
 
 
-# Operands of in-place forms.
+# Functions of the arguments that return them with other operands for an in-place overload, or None if that is
+# impossible.
 def self_in_the_middle(args: Any) -> Any:
     return (like(in_the_middle, args[0]), *args[1:])
 
@@ -287,7 +291,7 @@ def self_with_overlapping_rows(args: Any) -> Any:
 
 def like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tensor) -> torch.Tensor:
     view = form(tensor)
-    assert view is not None  # its callers have asked
+    assert view is not None  # the callers check this
     if form is expanded:
         view[:1].copy_(tensor[:1])
     elif form is overlapping_rows:
@@ -297,7 +301,7 @@ def like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tens
     return view
 
 
-def operands_of_its_shape(args: Any) -> list[int]:
+def positions_like_first(args: Any) -> list[int]:
     first = args[0]
     return [
         position
@@ -315,7 +319,7 @@ def other_partly_overlaps(args: Any) -> Any:
 
 
 def other_is_self_reversed(args: Any) -> Any:
-    """The same memory in another order."""
+    """Returns arguments whose other operands are the first one with its first and last dimension exchanged."""
 
     def view(_: torch.Tensor, first: torch.Tensor) -> torch.Tensor | None:
         if first.dim() < 2 or first.shape[0] != first.shape[-1]:
@@ -330,7 +334,7 @@ def other_begins_before(args: Any) -> Any:
 
 
 def replace_others(args: Any, view: Callable[[torch.Tensor, torch.Tensor], torch.Tensor | None]) -> Any:
-    positions = operands_of_its_shape(args)
+    positions = positions_like_first(args)
     if not positions:
         return None
     whole = memory(args[0].numel(), args[0].dtype)
@@ -379,7 +383,7 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
             defined = values and form is not self_with_overlapping_rows
             found = memory_difference(ours, theirs, report, defined)
             if found:
-                report.fail(f"writes: in-place {spoken(form)}", found, sample)
+                report.fail(f"writes: in-place {form_name(form)}", found, sample)
 
 
 def check_writes(op: Any, dtype: torch.dtype, report: Report) -> None:

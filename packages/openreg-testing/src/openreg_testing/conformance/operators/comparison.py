@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether two results are the same, within the tolerance that PyTorch's own tests grant the entry."""
+"""Compares two results within the tolerance that PyTorch's own tests use for the entry."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from . import subject
 from .entries import name_of
 from .transfer import tensors_in
 
-# PyTorch compares a GPU with the CPU in these tests; an entry may widen its tolerance for them.
+# In these tests PyTorch compares a GPU with the CPU; an entry of the table may widen its tolerance for them.
 STANDARD_TESTS = ("test_compare_cpu", "test_noncontiguous_samples", "test_out", "test_variant_consistency_eager")
-# Granted to short dtypes: an operator that is made of others is rounded after each of them.
+# Minimal tolerances of short dtypes, because a composite operator rounds after each of its operators.
 SHORT = {torch.float16: (2e-3, 1e-3), torch.bfloat16: (1.6e-2, 8e-3)}
-# Granted where the reference was computed in a wider dtype: every step of ours was rounded, none of its.
+# Minimal tolerances if the reference was computed in a wider dtype: only the device rounds after every step.
 ROUNDED = {torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex64: (1e-5, 1e-5)}
 
 
 def wider(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """The larger of both, relative and absolute."""
+    """Returns the larger relative and the larger absolute tolerance."""
     return max(one[0], other[0]), max(one[1], other[1])
 
 
 def tolerance_of(op: Any, dtype: torch.dtype) -> tuple[float, float]:
-    """Relative and absolute tolerance: what the table grants, at least PyTorch's default for the dtype."""
+    """Returns (relative, absolute) tolerance: the largest of the table's, the manifest's and the dtype's default."""
     widest = SHORT.get(dtype) or default_tolerances(dtype)
     for item in op.decorators:
         if not isinstance(item, DecorateInfo) or item.cls_name not in (None, "TestCommon"):
@@ -54,9 +54,10 @@ def difference(
     narrow: torch.dtype | None = None,
     host: Sequence[torch.Tensor] = (),
 ) -> str | None:
-    """What distinguishes our result from the reference, in one line, or None.
+    """Returns the difference between the device's result and the reference in one line, or None.
 
-    `narrow` is the dtype whose place a wider one took in the reference; `host` are tensors that may be on the CPU.
+    Without `values`, the numbers are not compared. `narrow` is the dtype of the call if the reference was computed
+    in a wider one. `host` contains tensors that may be on the CPU.
     """
     mine, reference = pytree.tree_leaves(ours), pytree.tree_leaves(theirs)
     if len(mine) != len(reference):

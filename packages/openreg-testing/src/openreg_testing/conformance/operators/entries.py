@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is run: the entries of PyTorch's table, and the dtypes of each."""
+"""The entries of PyTorch's table of operators, their dtypes and their samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
-# Their results hold what the memory held: sizes, strides and dtypes are all there is to compare.
+# The results of these have uninitialized content, so only their sizes, strides and dtypes are compared.
 UNINITIALISED = {
     "empty",
     "empty_like",
@@ -27,7 +27,7 @@ UNINITIALISED = {
 
 @functools.cache
 def load(table: str) -> Any:
-    """The entries of "module:attribute"; by default PyTorch's table."""
+    """Returns the entries of a table, which is named as "module:attribute"."""
     module, attribute = table.split(":")
     if module.startswith("torch.testing"):
         draw_freely()
@@ -35,20 +35,20 @@ def load(table: str) -> Any:
 
 
 def draw_freely() -> None:
-    """The table's random entries seed the generators on every call; we seed them ourselves, and draw more than once."""
+    """Stops the table's random entries from seeding the generators on every call, because checks draw repeatedly."""
     from torch.testing._internal import common_methods_invocations
 
     common_methods_invocations.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)  # type: ignore[attr-defined]
 
 
 def dtypes_of(op: Any) -> list[torch.dtype]:
-    """Dtypes that PyTorch lists for the CPU or for its own GPU, of those that we run."""
+    """Returns those of DTYPES that PyTorch lists for the CPU or for CUDA."""
     listed = set(op.dtypes) | set(op.dtypesIfCUDA or ())
     return [dtype for dtype in DTYPES if dtype in listed]
 
 
 def differentiable(op: Any, dtype: torch.dtype) -> bool:
-    """Whether PyTorch lists a gradient for this dtype, on the CPU or on its own GPU."""
+    """Returns True if PyTorch lists a gradient for this dtype, on the CPU or for CUDA."""
     listed = set(op.backward_dtypes or ()) | set(op.backward_dtypesIfCUDA or ())
     return op.supports_autograd and dtype in listed and (dtype.is_floating_point or dtype.is_complex)
 
@@ -57,13 +57,14 @@ _made: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
 
 
 def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]:
-    """The table's samples on the CPU, the same ones each time; nobody may change them.
+    """Returns the table's samples on the CPU. Every call returns equal ones, which callers must not change.
 
-    Those with and without gradients that were made last are kept, because each check of an entry asks for them.
+    Keeps the last two lists, with and without gradients, because each check of an entry needs them. Seeds PyTorch's
+    generators.
     """
     torch.manual_seed(2026)
-    for maker, of, samples in _made:
-        if maker is op and of == (dtype, gradient):
+    for entry, key, samples in _made:
+        if entry is op and key == (dtype, gradient):
             return list(samples)
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=gradient))
     _made[:] = [*_made[-1:], (op, (dtype, gradient), samples)]
@@ -71,14 +72,14 @@ def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]
 
 
 def spread(samples: list[Any], most: int) -> list[Any]:
-    """At most so many of the samples, evenly chosen."""
+    """Returns at most `most` samples, evenly distributed over the list."""
     if len(samples) <= most:
         return samples
     return [samples[index * len(samples) // most] for index in range(most)]
 
 
 def unlike(samples: list[Any], most: int) -> list[Any]:
-    """At most so many of the samples: the first of every kind, then the second of every kind, and so on."""
+    """Returns at most `most` samples: the first of each kind, then the second of each kind, and so on."""
     if len(samples) <= most:
         return samples
     kinds: dict[Any, list[Any]] = {}
@@ -89,7 +90,7 @@ def unlike(samples: list[Any], most: int) -> list[Any]:
 
 
 def _kind(value: Any) -> Any:
-    """What the choice between kernels, and between the parts of one, may depend on."""
+    """Returns the properties of an argument on which the choice of a kernel, or of a branch in it, may depend."""
     if isinstance(value, torch.Tensor):
         has_strides = value.layout == torch.strided
         dense = has_strides and value.is_contiguous()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All checks of one entry and dtype, and the report of it."""
+"""Runs all checks of one entry and dtype, and reports the results."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ VARIANT_CHECKS = dict(
         strict=True,
     )
 )
-ALONE = {  # with no other check in one process
+ALONE = {  # each of these runs without other checks
     ARGUMENTS: check_arguments,
     STORAGES: check_storages,
     COMPILED: check_compiled,
     APART: check_flags,
 }
-ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=True))  # whatever its dtypes
+ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=True))  # run with the first dtype only
 
 
 @dataclass
 class Report:
-    """What the checks found; failures are the first reason per check."""
+    """The results of the checks of one entry and dtype; `failures` has the first reason of each failed check."""
 
     name: str
     dtype: str
@@ -63,20 +63,20 @@ class Report:
     exercised: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
-    compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no measure
-    cases: tuple[int, int | None] = (0, None)  # what to try of ARGUMENTS or STORAGES: the first, and beyond the last
-    calls: int = 0  # of such cases
+    compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no reference
+    cases: tuple[int, int | None] = (0, None)  # cases of ARGUMENTS or STORAGES to run: [first, end)
+    calls: int = 0  # cases that were run
     seconds: float = 0.0
 
-    def wants(self, check: str) -> bool:
+    def includes(self, check: str) -> bool:
         return check in self.checks
 
     def choose(self, samples: list[Any], most: int) -> list[Any]:
-        """The samples that a check of variants takes: so many, or fewer where the caller wants to be quick."""
+        """Returns at most `most` of the samples, or at most `variant_samples` if that is set and smaller."""
         return spread(samples, min(most, self.variant_samples or most))
 
     def fail(self, check: str, reason: str, sample: Any = None) -> None:
-        """Keeps the first reason of a check, or notes that it is a listed difference."""
+        """Records a failure: the first reason of each check, or a difference that the manifest lists."""
         if check in subject.manifest().operator(self.name).differs:
             if check not in self.differences:
                 self.differences.append(check)
@@ -88,10 +88,10 @@ class Report:
 
 
 def describe(sample: Any) -> str:
-    """The sample in short: shapes and arguments."""
+    """Returns a short text of a sample: shapes and arguments."""
     try:
         text = str(sample.summary())
-    except RuntimeError:  # which asks tensors for their strides, of which sparse ones have none
+    except RuntimeError:  # summary() reads strides, which sparse tensors do not have
         text = repr(sample)
     return text[:300].replace("\n", " ")
 
@@ -105,9 +105,10 @@ def examine(
     record_operators: bool = False,
     cases: tuple[int, int | None] = (0, None),
 ) -> Report:
-    """Runs the checks; an exception of the harness itself, or of the table, is a failure too.
+    """Runs the checks and returns the report. An exception of a check or of the table counts as a failure.
 
-    Of the samples "forward" takes all, or at most so many that are unlike each other.
+    "forward" runs all samples, or at most `most_samples` of different kinds. `variant_samples` limits the samples of
+    the other checks. With `record_operators`, the report names the operators that ran on the device.
     """
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype))
     report.tells_fallbacks = subject.tells_fallbacks(subject.device())
@@ -115,33 +116,34 @@ def examine(
     start = time.monotonic()
     subject.reset_fallbacks(subject.device())
     for name, alone in ALONE.items():
-        if report.wants(name):
-            guarded(report, name, alone, op, dtype, report)
+        if report.includes(name):
+            run_guarded(report, name, alone, op, dtype, report)
             report.fell_back = subject.fallbacks(subject.device()) if name == COMPILED else {}
             report.seconds = time.monotonic() - start
             return report
     with record.operators(record_operators) as exercised:
-        if report.wants("forward"):
-            guarded(report, "forward", check_forward, op, dtype, report)
+        if report.includes("forward"):
+            run_guarded(report, "forward", check_forward, op, dtype, report)
         report.fell_back = subject.fallbacks(subject.device())
         for name, check in VARIANT_CHECKS.items():
-            if report.wants(name):
-                guarded(report, name, check, op, dtype, report)
+            if report.includes(name):
+                run_guarded(report, name, check, op, dtype, report)
         for name, once in ENTRY_CHECKS.items():
-            if report.wants(name) and dtype == dtypes_of(op)[0]:
-                guarded(report, name, once, op, report)
+            if report.includes(name) and dtype == dtypes_of(op)[0]:
+                run_guarded(report, name, once, op, report)
     report.exercised = sorted(exercised)
     report.seconds = time.monotonic() - start
     return report
 
 
-def guarded(report: Report, name: str, check: Callable[..., Any], *args: Any) -> None:
+def run_guarded(report: Report, name: str, check: Callable[..., Any], *args: Any) -> None:
     if subject.spent():
         return
     try:
         check(*args)
     except Exception as error:
-        report.fail(name, f"the check itself: {type(error).__name__}: {str(error).strip().splitlines()[:1]}")
+        first_line = "".join(str(error).strip().splitlines()[:1])
+        report.fail(name, f"the check failed to run: {type(error).__name__}: {first_line}")
         subject.reset(subject.device())
     if subject.spent():
         report.failures["process"] = subject.spent()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flags of PyTorch that change what a call computes, and which of them its kernels read when they run.
+"""The flags of PyTorch that change the result of a call.
 
-A flag holds for the calls that are made while it is set. A kernel of a device runs later; which flags a backend's
-kernels read then, its manifest lists, with what a user sees.
+A flag applies to the calls that are made while it is set, but the kernel of a device runs later. The manifest of a
+backend lists the flags that its kernels read at that time, with the effect that a user sees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag as users know it, its value by default and another one."""
+    """A flag of PyTorch's public interface, with its setter, its default and another value."""
 
     name: str
     set: Callable[[Any], object]
@@ -32,14 +32,14 @@ class Flag:
 
 
 def precision_of(operation: str) -> Callable[[Any], object]:
-    """A setter of the precision in which oneDNN computes float32."""
+    """Returns a setter of the precision in which oneDNN computes float32 for an operation."""
     return lambda value: torch._C._set_fp32_precision_setter("mkldnn", operation, value)
 
 
 def half_sums(allowed: bool) -> None:
     try:
         torch._C._set_cpu_allow_fp16_reduced_precision_reduction(allowed)  # type: ignore[attr-defined]
-    except RuntimeError as error:  # a processor without such sums
+    except RuntimeError as error:  # the CPU does not support it
         if "not supported" not in str(error):
             raise
 
@@ -92,9 +92,9 @@ SETTERS = {
     "set_flush_denormal",
 }
 
-# Other setters of torch._C, as patterns, and why no kernel of the device can read what they set.
-OTHER_DEVICES = "of GPUs or phones"
-HOST = "of the host: autograd, dispatch, tracing, tensors as objects"
+# Patterns of the other setters of torch._C, and the reason why no kernel of the device reads their flags.
+OTHER_DEVICES = "for GPUs or phones"
+HOST = "for the host: autograd, dispatch, tracing, tensors as objects"
 NOT_OF_KERNELS = {
     "_set_cublas_*": OTHER_DEVICES,
     "_set_cublaslt_*": OTHER_DEVICES,  # since torch 2.15
@@ -110,14 +110,14 @@ NOT_OF_KERNELS = {
     "_set_sm_carveout_experimental": OTHER_DEVICES,
     "_set_override_stale_capture_stream": OTHER_DEVICES,
     "_set_default_mobile_cpu_allocator": OTHER_DEVICES,
-    "_set_sdp_priority_order": "read when the form of attention is chosen, which is before the launch",
-    "_set_sdp_use_math": "read when the form of attention is chosen, which is before the launch",
-    "_set_check_sparse_tensor_invariants": "of sparse tensors, which the device does not store",
-    "_set_qengine": "of quantised tensors, whose operators PyTorch's table does not have",
+    "_set_sdp_priority_order": "read when the implementation of attention is chosen, before the launch",
+    "_set_sdp_use_math": "read when the implementation of attention is chosen, before the launch",
+    "_set_check_sparse_tensor_invariants": "read when a sparse tensor is constructed, on the calling thread",
+    "_set_qengine": "for quantized tensors, whose operators are not in PyTorch's table",
     "_set_default_tensor_type": "sets the default dtype, and the device of new tensors",
-    "set_autocast_*": "read above the device's operators",
-    "set_num_interop_threads": "of the host's own threads",
-    "set_num_threads": "of the thread that calls it, or of the host",
+    "set_autocast_*": "read by the autocast dispatch keys, before the device's operators",
+    "set_num_interop_threads": "for the host's own threads",
+    "set_num_threads": "for the calling thread, or the host",
     "set_anomaly_enabled": HOST,
     "_set_autograd_fallback_mode": HOST,
     "_set_backcompat_*": HOST,
@@ -152,6 +152,6 @@ NOT_OF_KERNELS = {
 
 
 def unknown_setters() -> list[str]:
-    """Setters of torch._C of which this file says nothing: flags of a newer PyTorch."""
+    """Returns the setters of torch._C that this file does not list: flags of a newer PyTorch."""
     names = {name for name in dir(torch._C) if name.startswith(("_set_", "set_"))} - SETTERS
     return sorted(name for name in names if not any(fnmatch.fnmatchcase(name, pattern) for pattern in NOT_OF_KERNELS))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random calls: any entry of the table, any dtype, any layout, any form and any flag, compared with the CPU.
+"""Compares random calls with the CPU: any entry of the table, dtype, layout, overload and flag.
 
-A seed stands for one call, whatever ran before it; a failure prints the seed that repeats it.
+A seed alone determines a call, and a failure prints the seed that repeats it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .outcome import Outcome, attempt, warning_difference
 from .tasks import TABLE, Entries
 from .transfer import copy_inputs, inputs_of, tensors_in
 
-SAMPLES = 24  # of each entry and dtype
+SAMPLES = 24  # the first samples of an entry and dtype, from which one is drawn
 SECONDS_PER_CALL = 120
 FLAGS: dict[str, Callable[[], object]] = {
     "deterministic": lambda: torch.use_deterministic_algorithms(True),
@@ -47,7 +47,7 @@ def reset_flags() -> None:
     torch.set_grad_enabled(True)
 
 
-# Other tensors with the same values: where the elements lie, and what lies between them.
+# Functions that return a tensor with equal values in another memory layout.
 
 
 def as_it_is(x: torch.Tensor, _: Any) -> torch.Tensor:
@@ -97,7 +97,7 @@ LAYOUTS = (as_it_is, as_it_is, transposed, permuted, every_second, with_offset, 
 
 
 class Call:
-    """What a seed stands for."""
+    """The random call that a seed determines."""
 
     def __init__(self, seed: int, table: list[Any]) -> None:
         chance = random.Random(seed)
@@ -121,7 +121,7 @@ class Call:
         self.layouts.append(layout.__name__)
         try:
             return layout(x.detach(), chance) if x.layout == torch.strided else x
-        except (NotImplementedError, RuntimeError):  # a dtype that cannot be copied so
+        except (NotImplementedError, RuntimeError):  # the dtype does not support this copy
             return x
 
     def describe(self) -> str:
@@ -132,7 +132,7 @@ class Call:
         )
 
     def run(self, device: str) -> Outcome:
-        """The outcome: results, and all operands afterwards with the memory around them."""
+        """Runs the call on a device. The outcome contains the results, and afterwards the storages of all operands."""
 
         def compute() -> Any:
             args, kwargs = self.inputs
@@ -152,14 +152,14 @@ class Call:
             reset_flags()
 
     @functools.cached_property
-    def has_one_answer(self) -> bool:
-        """Whether numbers are compared: not random ones, nor memory that nobody wrote."""
+    def is_determined(self) -> bool:
+        """True if the numbers can be compared: none are random, and no result is uninitialized memory."""
         function = self.op.get_inplace() if self.form == "in place" else self.op
         random_numbers = draws(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
         return self.op.name not in entries.UNINITIALISED and not random_numbers
 
     def prepare(self) -> bool:
-        """Whether there is such a form of the entry."""
+        """Makes the out= operand, if there is one. Returns False if the entry does not support the call."""
         if self.inputs is None or known_of(self.op).fails or (self.form == "in place" and not self.op.get_inplace()):
             return False
         if self.form == "out":
@@ -173,23 +173,23 @@ class Call:
                 self.out = pytree.tree_map_only(
                     torch.Tensor, lambda x: self.out_layout(torch.zeros_like(x), self.chance), plain.result
                 )
-            except NotImplementedError:  # nothing is written to dtypes of less than a byte
+            except NotImplementedError:  # PyTorch cannot write to dtypes smaller than a byte
                 return False
         return True
 
 
 def around(tensor: torch.Tensor) -> torch.Tensor:
-    """The whole storage that a tensor lies in, with what is between its elements and beside them."""
+    """Returns the whole storage of a tensor as a flat tensor."""
     return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
 
 
 def known_of(op: Any) -> Operator:
-    """What the manifest says of an entry."""
+    """Returns the manifest's expectations for an entry."""
     return subject.manifest().operator(op.full_name)
 
 
 def find(call: Call) -> str | None:
-    """What is wrong, in one line, or None."""
+    """Runs a call on both devices and returns the difference in one line, or None."""
     theirs, ours = call.run("cpu"), call.run(subject.device())
     found = outcome_difference(call, ours, theirs)
     if found and not ours.late and (is_listed(call) or is_right(call, ours)):
@@ -203,15 +203,15 @@ def find(call: Call) -> str | None:
             return f"strides {mine.stride()}, not {reference.stride()}"
     for mine, reference in zip(ours.result[1], theirs.result[1], strict=True):
         size = min(mine.numel(), reference.numel())
-        memory = comparable(mine[:size])  # some operands have to be on the CPU
+        memory = comparable(mine[:size])  # as `host`, because some operands are on the CPU
         found = values_difference(call, memory, comparable(reference[:size]), theirs, host=[memory])
         if found:
-            return f"an operand, or the memory around it, afterwards: {found}"
+            return f"an operand or the memory around it differs after the call: {found}"
     return None
 
 
 def outcome_difference(call: Call, ours: Outcome, theirs: Outcome) -> str | None:
-    """Of errors, warnings and values."""
+    """Returns the difference of errors, warnings or results, or None."""
     if theirs.error is not None or ours.error is not None:
         if ours.late:
             known = bool(known_of(call.op).late) and theirs.error is not None
@@ -227,13 +227,16 @@ def outcome_difference(call: Call, ours: Outcome, theirs: Outcome) -> str | None
 def values_difference(
     call: Call, ours: Any, theirs: Any, outcome: Outcome, host: Sequence[torch.Tensor] = ()
 ) -> str | None:
-    """Of tensors, within the tolerance of the outcome's results."""
+    """Returns the difference of values within the entry's tolerance, widened for the results in `outcome`, or None."""
     tolerance = widened(tolerance_of(call.op, call.dtype), outcome.result)
-    return difference(ours, theirs, tolerance, values=call.has_one_answer, host=host)
+    return difference(ours, theirs, tolerance, values=call.is_determined, host=host)
 
 
 def has_two_faults(call: Call, ours: Outcome) -> bool:
-    """Whether we refuse what the CPU, too, refuses in a common dtype: what is asked first is not promised."""
+    """Returns True if the CPU raises the device's type of exception for the call in float32.
+
+    A call in an uncommon dtype may have two faults. The order in which PyTorch checks them is not specified.
+    """
     if ours.error is None or call.dtype in NUMBERS:
         return False
     usual = copy.copy(call)
@@ -244,7 +247,7 @@ def has_two_faults(call: Call, ours: Outcome) -> bool:
 
 
 def in_single_precision(tree: Any, dtype: torch.dtype) -> Any:
-    """The same with dtype arguments and tensors of one dtype in float32, which lie as they did."""
+    """Returns the arguments with dtype arguments and tensors of one dtype in float32, with unchanged strides."""
 
     def convert(x: torch.Tensor) -> Any:
         if x.layout != torch.strided or x.dtype != dtype:
@@ -255,31 +258,31 @@ def in_single_precision(tree: Any, dtype: torch.dtype) -> Any:
 
 
 def needs_no_kernel(call: Call) -> bool:
-    """Whether operands in an uncommon dtype are empty: some of the CPU's functions return before a kernel asks."""
+    """Returns True for empty operands in an uncommon dtype, for which some CPU functions do not check the dtype."""
     return call.dtype not in NUMBERS and not any(tensor.numel() for tensor in tensors_in(call.inputs))
 
 
-# What the checks call each form.
+# The prefix of the check that covers each form.
 CHECKS = {"plain": "layouts", "out": "writes: out", "in place": "writes: in-place"}
 
 
 def is_listed(call: Call) -> bool:
-    """Whether the call has a listed difference."""
+    """Returns True if the manifest lists a difference for the call."""
     if known_of(call.op).deterministic and any(flag.startswith("deterministic") for flag in call.flags):
         return True
     return any(check.startswith(CHECKS[call.form]) for check in known_of(call.op).differs)
 
 
 def is_right(call: Call, ours: Outcome) -> bool:
-    """Whether the CPU is wrong: a few of its kernels refuse strides, or read or write beyond tensors that have them.
+    """Returns True if the device agrees with the CPU on dense operands, without out=.
 
-    What it gives in new tensors for dense operands is right.
+    Then the CPU is wrong: a few of its kernels reject strided operands, or read or write beyond them.
     """
     return call.form != "in place" and not outcome_difference(call, ours, on_dense_operands(call).run("cpu"))
 
 
 def on_dense_operands(call: Call) -> Call:
-    """The same call with operands that are contiguous, and without out=."""
+    """Returns the call with contiguous operands and without out=."""
     dense = copy.copy(call)
     dense.form = "plain"
     dense.inputs = pytree.tree_map_only(
@@ -289,7 +292,10 @@ def on_dense_operands(call: Call) -> Call:
 
 
 def widened(tolerance: tuple[float, float], result: Any) -> tuple[float, float]:
-    """Any element may be off by what the largest one is rounded by: it may be the small difference of large ones."""
+    """Returns the tolerance with an absolute part of at least the rounding of the largest element.
+
+    Any element may be a small difference of large ones.
+    """
     relative, absolute = tolerance
     largest = 0.0
     for tensor in tensors_in(result):
@@ -299,26 +305,26 @@ def widened(tolerance: tuple[float, float], result: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Random:
-    """Asks for the failure of the call that a seed stands for."""
+class RandomCall:
+    """A task that runs the call of a seed."""
 
     table: str
     seed: int
 
     def run(self) -> Answer:
-        """The failure, or None."""
-        call = Call(self.seed, drawn_from(self.table))
+        """Returns the failure as text, or None."""
+        call = Call(self.seed, runnable_entries(self.table))
         try:
             found = find(call) if call.prepare() else None
         except Exception as error:
-            found = f"the harness itself: {type(error).__name__}: {error}"
+            found = f"the fuzzer failed: {type(error).__name__}: {error}"
             subject.reset(subject.device())
         return Answer(f"{found} [{call.describe()}]" if found else None, bool(subject.spent()))
 
 
 @functools.cache
-def drawn_from(table: str) -> list[Any]:
-    """The entries of a table that are run in any dtype."""
+def runnable_entries(table: str) -> list[Any]:
+    """Returns the entries of a table that are run in at least one dtype."""
     return [op for op in entries.load(table) if entries.dtypes_of(op)]
 
 
@@ -330,12 +336,15 @@ def fuzz(
     table: str = TABLE,
     processes: Processes | None = None,
 ) -> tuple[dict[int, str], int]:
-    """Failures by seed, and how many calls were made, beginning with the seed `first`."""
+    """Makes calls for a number of seconds, with seeds from `first` on, and prints failures.
+
+    Returns the failures by seed, and the number of calls. `count` limits that number.
+    """
     failures, seed, end = {}, first, time.monotonic() + seconds
     prepare = (setup, Entries(table))
     with Pool(prepare, 1, SECONDS_PER_CALL, setup.manifest.environment, processes=processes) as pool:
         while time.monotonic() < end and seed < first + count:
-            outcome = pool.ask(Random(table, seed))
+            outcome = pool.ask(RandomCall(table, seed))
             failure = outcome.describe() if isinstance(outcome, Lost) else outcome.value
             if failure:
                 failures[seed] = failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One call, and what came of it: a result, an exception now, or an exception at the next synchronisation."""
+"""The outcome of one call: a result, an exception of the call, or an asynchronous error."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ import torch
 
 from . import record, subject
 
-FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # the warning of one; the reports count them
-# PyTorch says so once per process, on whichever device comes first.
+FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # warnings of fallbacks, which reports count separately
+# PyTorch emits these warnings once per process, for the CPU or for the device.
 ONCE = re.compile(r"tensor support is in beta state|Sparse invariant checks are|ComplexHalf support is experimental")
 
 
 class StandardError:
-    """What the process writes to its standard error, where that is a file.
+    """A reader of the process's standard error, if that is a file.
 
-    A kernel that warns on an engine thread warns there: no handler of Python's knows that thread.
+    A kernel that warns on an engine thread writes there, because Python's warning filters do not cover that thread.
     """
 
     stream: BinaryIO | None = None
 
     @classmethod
     def open(cls) -> None:
-        """Looks at it from now on."""
+        """Opens the file for reading; until then, and if standard error is no file, nothing is read."""
         if cls.stream is None and stat.S_ISREG(os.fstat(2).st_mode):
-            with contextlib.suppress(OSError):  # it may be open for writing only
+            with contextlib.suppress(OSError):  # os.read() fails if it is open for writing only
                 os.read(2, 0)
                 cls.stream = os.fdopen(os.dup(2), "rb", buffering=0)
 
@@ -43,7 +43,7 @@ class StandardError:
 
     @classmethod
     def lines_since(cls, size: int) -> list[str]:
-        """Without the time and the place in the source that PyTorch puts before a warning."""
+        """Returns the lines written since the file had this size, without PyTorch's prefix of time and source line."""
         if cls.stream is None or cls.size() == size:
             return []
         cls.stream.seek(size)
@@ -53,16 +53,16 @@ class StandardError:
 
 @dataclass
 class Outcome:
-    """What a call gave. A late error is one that the device reported after the call, when it was asked to finish."""
+    """The outcome of a call: its result or exception, and its warnings."""
 
     result: Any = None
     error: Exception | None = None
-    late: bool = False
+    late: bool = False  # the error is an asynchronous one
     warnings: list[str] = field(default_factory=list)
 
     @property
     def is_bug(self) -> bool:
-        """Whether the error says of itself that it is PyTorch's: an assertion inside of a kernel."""
+        """True if the error is a failed assertion of PyTorch's own code."""
         return "INTERNAL ASSERT FAILED" in str(self.error)
 
     def describe(self) -> str:
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def attempt(call: Callable[[], Any], device: str) -> Outcome:
-    """Calls, and waits for the device; a device that an error stopped is reset."""
+    """Runs a call, synchronizes with the device and returns the outcome. Resets a device that an error stopped."""
     outcome = Outcome()
     written = StandardError.size()
     with warnings.catch_warnings(record=True) as caught:
@@ -86,15 +86,15 @@ def attempt(call: Callable[[], Any], device: str) -> Outcome:
         else:
             with record.Recording.on_device():
                 run_on_device(call, outcome, device)
-    told = [item for item in caught if not FALLBACK.search(str(item.message)) and not ONCE.search(str(item.message))]
-    messages = [f"{item.category.__name__}: {str(item.message)[:60]}" for item in told]
+    kept = [item for item in caught if not FALLBACK.search(str(item.message)) and not ONCE.search(str(item.message))]
+    messages = [f"{item.category.__name__}: {str(item.message)[:60]}" for item in kept]
     messages += [f"standard error: {line[:100]}" for line in StandardError.lines_since(written)]
     outcome.warnings = sorted(messages)
     return outcome
 
 
 def warning_difference(ours: Outcome, theirs: Outcome) -> str | None:
-    """What the device warns of and the CPU does not, or the other way round, in one line, or None."""
+    """Returns the warnings that only one of the two devices emits in one line, or None."""
     mine, reference = set(ours.warnings), set(theirs.warnings)
     if mine == reference:
         return None
@@ -111,10 +111,10 @@ def run_on_device(call: Callable[[], Any], outcome: Outcome, device: str) -> Non
 
 
 def wait_for_device(outcome: Outcome, device: str) -> None:
-    """Adds what the device reports when it is asked to finish; one that an error stopped is reset."""
+    """Synchronizes, and records an asynchronous error in the outcome. Resets a device that an error stopped."""
     try:
         subject.synchronize(device)
-    except RuntimeError as error:  # an AcceleratorError, of a device that says so
+    except RuntimeError as error:  # an AcceleratorError, if the backend uses that class
         outcome.error, outcome.late = outcome.error or error, True
     if outcome.late:
         outcome.result = None

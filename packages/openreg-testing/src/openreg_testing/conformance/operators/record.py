@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which operators run on the device, called by us, by other operators or by a gradient."""
+"""Records the operators that run on the device, including those that other operators and gradients call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from torch.autograd.profiler import profile, record_function
 
 from . import subject
 
-ON_DEVICE = "conformance: on the device"  # marks the time spent there
+ON_DEVICE = "conformance: on the device"  # name of the profiler range around calls on the device
 
 
 @contextlib.contextmanager
-def operators(wanted: bool = True) -> Iterator[set[str]]:
-    """A set that holds, after the block, the names "aten::add.Tensor" of all operators that ran on the device in it.
+def operators(enabled: bool = True) -> Iterator[set[str]]:
+    """Yields a set that contains, after the block, the operators that ran on the device, such as "aten::add.Tensor".
 
-    Operators that a fallback runs on the CPU do not count, nor the one that fell back.
+    Operators that fell back to the CPU, and those that their fallbacks ran there, are left out. Without `enabled`, the
+    set stays empty.
     """
     seen: set[str] = set()
-    if not wanted:
+    if not enabled:
         yield seen
         return
     config = _ExperimentalConfig(capture_overload_names=True)
@@ -41,13 +42,14 @@ def operators(wanted: bool = True) -> Iterator[set[str]]:
             if name in fell_back:
                 on_cpu.append((event.start_ns(), event.end_ns()))
     inside, outside = Spans(on_device), Spans(on_cpu)
-    seen.update(name for start, name in events if inside.holds(start) and not outside.holds(start))
+    seen.update(name for start, name in events if inside.contains(start) and not outside.contains(start))
 
 
 class Recording:
-    """Whether PyTorch records what this thread does.
+    """A switch for the profiler of this thread.
 
-    To record samples, comparisons and calls on the CPU, too, would take longer than they do themselves.
+    It is off outside of calls on the device, because recording samples, comparisons and calls on the CPU would take
+    longer than these do.
     """
 
     on = True
@@ -66,24 +68,24 @@ class Recording:
 
     @classmethod
     def off(cls) -> contextlib.AbstractContextManager[None]:
-        """For a block of which nothing is to be recorded but what ``on_device`` marks."""
+        """Returns a context manager that stops recording, except inside of blocks of ``on_device()``."""
         return cls._set(False)
 
     @classmethod
     @contextlib.contextmanager
     def on_device(cls) -> Iterator[None]:
-        """For a block that runs on the device."""
+        """Records a block as one that runs on the device."""
         with cls._set(True), record_function(ON_DEVICE):
             yield
 
 
 class Spans:
-    """Stretches of time that do not overlap, or lie within each other."""
+    """A set of time intervals, of which any two are disjoint or nested."""
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
         self.spans = sorted(spans)
         self.starts = [start for start, _ in self.spans]
 
-    def holds(self, moment: int) -> bool:
+    def contains(self, moment: int) -> bool:
         index = bisect.bisect_right(self.starts, moment) - 1
         return index >= 0 and moment <= self.spans[index][1]

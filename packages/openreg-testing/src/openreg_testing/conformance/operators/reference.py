@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the CPU gives; in a wider dtype where it lacks one that a GPU has."""
+"""Reference results of the CPU, in a wider dtype if the CPU does not support a dtype that a GPU supports."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WIDER = {
 
 
 def on_cpu(op: Any, inputs: Inputs, compute: Callable[..., Any]) -> Outcome:
-    """The outcome of compute(args, kwargs) on the CPU in the sample's own dtype."""
+    """Returns the outcome of compute(args, kwargs) on the CPU in the dtype of the inputs."""
     args, kwargs = copy_inputs(op, inputs, "cpu")
     return attempt(lambda: compute(args, kwargs), "cpu")
 
 
 def in_wider_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, compute: Callable[..., Any]) -> Outcome | None:
-    """The outcome in the first wider dtype that the CPU can compute in, or None."""
+    """Returns the outcome on the CPU in the first wider dtype for which it raises no error, or None."""
     for wide in WIDER.get(dtype, ()):
         args, kwargs = change_dtype(copy_inputs(op, inputs, "cpu"), dtype, wide)
         outcome = attempt(partial(compute, args, kwargs), "cpu")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of entries and dtypes in a pool of processes, and the scorecard of it."""
+"""Runs entries and dtypes in a pool of processes and returns a scorecard."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from ..bring_up import Setup
 from ..manifest import Manifest
 from ..pool import Lost, Pool, Processes
 from .scorecard import Scorecard
-from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, marked
+from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, last_case
 
 SECONDS_PER_ENTRY = 300.0
-PROCESS = "process"  # what failed, where no check could tell
-TOO_LONG = "took longer"  # as forks says it
+PROCESS = "process"  # the name of a failure that ended the process and thus belongs to no check
+TOO_LONG = "took longer"  # the beginning of the reason that forks.py reports for a timeout
 QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "sparse", "errors", "dtypes")
 
 
 class TableError(Exception):
-    """The table of operators cannot be used."""
+    """An error for a table of operators that cannot be used."""
 
 
 def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
-    """Every entry in one dtype, float32 where it has it, with a few of its variants."""
+    """Runs every entry in one dtype, with few samples, and returns the scorecard.
+
+    The dtype is float32, or the first of an entry that does not list it.
+    """
     return run(setup, ("float32", "first"), ops, checks=QUICK, variant_samples=2, **settings)
 
 
 def quick_flags(
     setup: Setup, table: str = TABLE, dtypes: Sequence[str] = ("float32", "int64", "first"), **settings: Any
 ) -> Scorecard:
-    """The flags in short: one sample per entry, floating-point and integer."""
+    """Runs the check of flags with one sample per entry and dtype, and returns the scorecard."""
     return run(setup, dtypes, checks=(APART,), variant_samples=1, table=table, **settings)
 
 
@@ -52,9 +55,11 @@ def run(
     processes: Processes | None = None,
     **settings: Any,
 ) -> Scorecard:
-    """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine().
+    """Runs the entries and dtypes that match and returns the scorecard. Empty selections match all.
 
-    The dtype "first" stands for the first one of each entry. `shard` is the part of them to run and of how many.
+    The dtype "first" is the first one of each entry. `shard` is (K, N) and selects the K-th of N parts. `settings` are
+    arguments of examine(). Calls progress(done, total) after each task. Raises TableError if the table cannot be
+    loaded, and ManifestError if the manifest lists an unknown entry.
     """
     alone = (APART, *ON_DEMAND)
     together = tuple(check for check in checks if check not in alone)
@@ -92,9 +97,9 @@ def run(
                 report = _report(task, outcome)
                 lost = report["failures"].get(PROCESS, "")
                 if part[0] in CASE_BY_CASE and isinstance(outcome, Lost):
-                    for part_of_it in _around(pool, task, outcome):
-                        _add(reports, part_of_it)
-                elif lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # a hang would only take as long again
+                    for partial_report in _around_lost_case(pool, task, outcome):
+                        _add(reports, partial_report)
+                elif lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # repeating a hang would only cost time
                     unfinished.append((task, report))
                 else:
                     _add(reports, report)
@@ -110,11 +115,11 @@ def run(
 
 @contextlib.contextmanager
 def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
-    """Of the processes that run these checks."""
+    """Yields the environment variables of the processes that run these checks."""
     if part == (APART,):
-        yield {**manifest.environment, **manifest.held_back}
+        yield {**manifest.environment, **manifest.flags_environment}
     elif part == (COMPILED,):
-        with compiler_cache.of_its_own() as settings:
+        with compiler_cache.empty_cache() as settings:
             yield {**manifest.environment, **settings}
     else:
         yield dict(manifest.environment)
@@ -133,7 +138,10 @@ def _report(task: Examine, outcome: Any) -> dict[str, Any]:
 
 
 def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Reports of entries whose process ended in one of the checks, which hid what the others find: each check alone."""
+    """Runs each check of the unfinished entries alone and yields reports.
+
+    The process of these entries ended in one of the checks, so the others had no results.
+    """
     tasks = [
         replace(task, settings={**task.settings, "checks": (check,)})
         for task, _ in unfinished
@@ -149,15 +157,18 @@ def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]
         yield report
     for _, report in unfinished:
         reasons = ended[report["name"], report["dtype"]]
-        if reasons:  # else it takes more than one of the checks
-            told = "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
-            report["failures"][PROCESS] = told
+        if reasons:  # otherwise the process ends only if several checks run in it
+            text = "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
+            report["failures"][PROCESS] = text
         yield report
 
 
-def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
-    """Reports of the calls before and after the one that ended the process: a fault where it was one on the device."""
-    last = marked(lost.output)
+def _around_lost_case(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
+    """Runs the cases before and after the one that ended the process, and yields reports.
+
+    The case itself is reported as a fault if it ended the process on the device, not on the CPU.
+    """
+    last = last_case(lost.output)
     begin, end = task.settings.get("cases", (0, None))
     if last is None or last[0] < begin:
         yield _report(task, lost)
@@ -167,17 +178,17 @@ def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
     if where != "cpu" and (begin, end) == alone:
         yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
         return
-    # A case that ended on the device is tried alone, in a new process: before, a kernel of the CPU may have written
-    # outside of its memory.
+    # A case that ended the process on the device is repeated alone in a new process, because an earlier kernel of the
+    # CPU may have written outside of its memory.
     for part in ((begin, number), *([alone] if where != "cpu" else []), (number + 1, end)):
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})
             outcome = pool.ask(rest, fresh=True)
-            yield from _around(pool, rest, outcome) if isinstance(outcome, Lost) else [_report(rest, outcome)]
+            yield from _around_lost_case(pool, rest, outcome) if isinstance(outcome, Lost) else [_report(rest, outcome)]
 
 
 def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any]) -> None:
-    """Adds a report of checks that run apart to that of the others."""
+    """Adds a report, or merges it into an earlier report of the entry and dtype."""
     first = reports.setdefault((report["name"], report["dtype"]), report)
     if first is report:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums of the reports, and the verdict."""
+"""The scorecard of a run: counts of the reports, and the problems."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..manifest import Manifest
 from .tasks import CHECKS, ON_DEMAND
 
 _CODE = ("generated", "external")
-FALLBACKS_SHOWN = 30  # the file written by --json has all
+FALLBACKS_SHOWN = 30  # lines of the table in the terminal; the file written by --json has all
 
 
-def seen(pattern: str, names: set[str]) -> bool:
-    """Whether one of the names is meant."""
+def matches_any(pattern: str, names: set[str]) -> bool:
+    """Returns True if a pattern matches one of the names."""
     return any(fnmatchcase(name, pattern) for name in names)
 
 
 class Scorecard:
-    """Of all reports of a run. `whole` has the checks of which nothing was left out."""
+    """The scorecard of all reports of a run. `whole` contains the checks that ran on all entries and dtypes."""
 
     def __init__(
         self,
@@ -44,14 +44,14 @@ class Scorecard:
         return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
 
     def tells_fallbacks(self) -> bool:
-        """Whether the device does: else nobody knows what ran natively."""
+        """Returns True if the backend counts fallbacks; otherwise the number of native entries is unknown."""
         return all(report.get("tells_fallbacks", True) for report in self.reports)
 
     def native(self, dtype: str) -> int:
         return sum(self.is_native(report) for report in self.reports if report["dtype"] == dtype)
 
     def problems(self) -> list[str]:
-        """Reasons why the run fails, one line each."""
+        """Returns the reasons why the run fails, one line each."""
         found = [
             f"{report['name']} {report['dtype']}: {check}: {reason}"
             for report in self.failed
@@ -59,29 +59,41 @@ class Scorecard:
             for check, reason in report["failures"].items()
         ]
         listed = self.manifest.operators
-        excepted = [name for name, known in listed.items() if known.fails]
+        expected_failures = [name for name, known in listed.items() if known.fails]
         most = self.manifest.most_failing
-        if most is not None and len(excepted) > most:
-            found.append(f"{len(excepted)} entries are excepted; at most {most} may be")
+        if most is not None and len(expected_failures) > most:
+            found.append(
+                f"{len(expected_failures)} entries are listed with `fails`; [expect] most_failing allows {most}"
+            )
         found += self.needless_differences()
         if self.complete:
             failed = {report["name"] for report in self.failed}
-            found += [f"{name}: listed as an exception, and passes" for name in excepted if not seen(name, failed)]
+            found += [
+                f"{name}: listed with `fails`, but it passes; delete the entry"
+                for name in expected_failures
+                if not matches_any(name, failed)
+            ]
             late = {report["name"] for report in self.reports if report.get("late_errors")}
-            promised = [name for name, known in listed.items() if known.late]
-            found += [f"{name}: listed as late, and fails at once" for name in promised if not seen(name, late)]
+            found += [
+                f"{name}: listed with `late`, but it has no asynchronous error; delete the key"
+                for name, known in listed.items()
+                if known.late and not matches_any(name, late)
+            ]
             if self.manifest.native and not self.tells_fallbacks():
-                found.append("[expect] native: the device does not tell what falls back; it has no fallback_stats()")
+                found.append(
+                    "[expect] native: the backend does not count fallbacks; add fallback_stats() to its module, or "
+                    "delete the key"
+                )
                 return found
             for dtype, least in self.manifest.native.items():
                 if (native := self.native(dtype)) < least:
-                    found.append(f"{native} entries run {dtype} natively; at least {least} have to")
+                    found.append(f"{native} entries run {dtype} natively; [expect] native requires {least}")
         return found
 
     def needless_differences(self) -> list[str]:
         differing = {(report["name"], check) for report in self.reports for check in report.get("differences", ())}
         return [
-            f"{name}: {check}: listed as a difference, and does not differ"
+            f"{name}: {check}: listed with `differs`, but the check passes; delete the entry"
             for name, known in self.manifest.operators.items()
             for check in known.differs
             if self.is_whole(check)
@@ -89,7 +101,7 @@ class Scorecard:
         ]
 
     def is_whole(self, check: str) -> bool:
-        """Whether a check, or the part of it that a name such as "layouts: result" means, was run on everything."""
+        """Returns True if a check, given as "layouts" or a part such as "layouts: result", ran on all entries."""
         name = check.partition(":")[0]
         return name in self.whole or (self.complete and name not in ON_DEMAND)
 
@@ -97,15 +109,18 @@ class Scorecard:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
 
     def row(self, dtype: str) -> tuple[int | None, ...]:
-        """Entries run, passed, failed, excepted, native and fallen back of one dtype; None where nobody tells."""
+        """Returns the numbers of entries of one dtype: run, passed, failed, excepted, native and fallen back.
+
+        The last two are None if the backend does not count fallbacks.
+        """
         reports = [report for report in self.reports if report["dtype"] == dtype]
         failed = [report for report in reports if report["failures"]]
         excepted = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
-        sums = len(reports), len(reports) - len(failed), len(failed) - excepted, excepted
+        counts = len(reports), len(reports) - len(failed), len(failed) - excepted, excepted
         if not self.tells_fallbacks():
-            return (*sums, None, None)
+            return (*counts, None, None)
         fell_back = sum(bool(report.get("fell_back")) for report in reports)
-        return (*sums, self.native(dtype), fell_back)
+        return (*counts, self.native(dtype), fell_back)
 
     def as_dictionary(self) -> dict[str, Any]:
         names = ("run", "passed", "failed", "excepted", "native", "fell_back")
@@ -118,7 +133,7 @@ class Scorecard:
         }
 
     def fallbacks(self) -> Counter[str]:
-        """Entries that fall back, per operator."""
+        """Returns the number of entries that fall back, by operator."""
         return Counter(name for report in self.reports for name in report.get("fell_back", {}))
 
     def show(self, console: Console | None = None, with_problems: bool = True) -> None:
@@ -131,10 +146,10 @@ class Scorecard:
         console.print(table)
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
         late = sum(report.get("late_errors", 0) for report in self.reports)
-        console.print(f"{errors} wrong inputs, {late} of them found by the device only")
+        console.print(f"{errors} wrong inputs, {late} of them with an asynchronous error")
         calls = sum(report.get("calls", 0) for report in self.reports)
         if calls:
-            console.print(f"{calls} calls with one argument changed or without its memory")
+            console.print(f"{calls} calls with one argument changed or its storage freed")
         self._show_compiled(console)
         self._show_fallbacks(console)
         if not with_problems:
@@ -142,7 +157,7 @@ class Scorecard:
         problems = self.problems()
         for line in problems:
             console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"{len(problems)} problems" if problems else "all as it has to be", style="bold")
+        console.print(f"{len(problems)} problems" if problems else "no problems", style="bold")
 
     def _show_compiled(self, console: Console) -> None:
         compiled = [report for report in self.reports if report.get("compiled")]
@@ -150,12 +165,12 @@ class Scorecard:
             return
         measured = [report for report in compiled if not report["compiled"]["cpu_fails"]]
         passed = sum(not report["failures"] for report in measured)
-        console.print(f"{passed} of the {len(measured)} entries that pass compiled for the CPU pass here", end="; ")
-        for side in ("ours", "cpu"):
+        console.print(
+            f"{passed} of the {len(measured)} entries that pass compiled for the CPU pass on the device", end="; "
+        )
+        for side, label, end in (("ours", "device", "; "), ("cpu", "CPU", "\n")):
             kernels, calls = (sum(report["compiled"][side][what] for report in measured) for what in _CODE)
-            console.print(
-                f"{side}: {kernels} kernels, {calls} calls of operators", end="; " if side == "ours" else "\n"
-            )
+            console.print(f"{label}: {kernels} kernels, {calls} calls of operators", end=end)
 
     def _show_fallbacks(self, console: Console) -> None:
         dtypes = defaultdict(set)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device that this process examines, and what its manifest says of it. A process examines one."""
+"""The device under test of this process, and its manifest. A process tests one device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from ..manifest import Manifest
 
-# How PyTorch's own defaults say that a backend has not implemented something.
+# Messages of PyTorch's defaults for interfaces that a backend has not implemented.
 _UNCLAIMED = re.compile(
     r"backend doesn't support "
     r"|You should register `PrivateUse1HooksInterface`|is not linked with support for"
@@ -24,44 +24,47 @@ _UNCLAIMED = re.compile(
 class _Subject:
     device = ""
     manifest = Manifest()
-    spent = ""  # why nothing on the device works any more in this process
+    spent = ""  # the reason why this process can no longer use the device
 
 
 def examine_device(device: str, manifest: Manifest) -> None:
-    """Chooses the device, once it is there."""
+    """Sets the device under test and its manifest. The backend must have been imported."""
     _Subject.device, _Subject.manifest = device, manifest
 
 
 def device() -> str:
-    """Its name. Raises RuntimeError where none was chosen."""
+    """Returns the name of the device under test. Raises RuntimeError if none is set."""
     if not _Subject.device:
-        raise RuntimeError("no device is examined in this process: call examine_device(name, manifest) first")
+        raise RuntimeError("this process has no device under test; call examine_device(name, manifest) first")
     return _Subject.device
 
 
 def manifest() -> Manifest:
-    """What is known of it; empty where nothing is."""
+    """Returns the manifest of the device under test; an empty one if none is set."""
     return _Subject.manifest
 
 
 def spent() -> str:
-    """Why the device is of no more use to this process; empty while it is."""
+    """Returns the reason why this process can no longer use the device, or an empty text."""
     return _Subject.spent
 
 
 def module(name: str) -> Any:
-    """torch.<device>, or None."""
+    """Returns the device module torch.<device>, or None."""
     return getattr(torch, name, None)
 
 
 def synchronize(name: str) -> None:
-    """Waits for the device, which may report here what a kernel did."""
+    """Synchronizes with the current device. Raises the asynchronous error of a kernel. Does nothing for the CPU."""
     if name != "cpu":
         torch.accelerator.synchronize()
 
 
 def reset(name: str) -> None:
-    """Makes a device usable that an error stopped, where it offers that; else sees whether it still is."""
+    """Makes a device usable that an error stopped, with the backend's reset_device().
+
+    If the backend has no such function, checks that the device is still usable; see spent().
+    """
     own = getattr(module(name), "reset_device", None)
     if own is not None:
         own()
@@ -72,28 +75,28 @@ def reset(name: str) -> None:
             torch.ones(1).to(name).cpu()
     except RuntimeError as error:
         if is_unclaimed(error):
-            return  # it never could do this
+            return  # the backend has never supported these calls
         _Subject.spent = f"the device was lost and has no reset_device(): {str(error).splitlines()[0]}"
 
 
 def is_unclaimed(error: BaseException) -> bool:
-    """Whether the error says that the backend has not implemented something."""
+    """Returns True if an error means that the backend has not implemented an interface."""
     return isinstance(error, NotImplementedError) or bool(_UNCLAIMED.search(str(error)))
 
 
 def tells_fallbacks(name: str) -> bool:
-    """Whether the device counts what is computed on the CPU instead."""
+    """Returns True if the backend counts fallbacks to the CPU, with fallback_stats()."""
     return hasattr(module(name), "fallback_stats")
 
 
 def fallbacks(name: str) -> dict[str, int]:
-    """How often each operator was computed on the CPU instead, where the device counts that."""
+    """Returns the number of fallbacks of each operator; empty if the backend does not count them."""
     if not tells_fallbacks(name):
         return {}
     return {operator: stats.calls for operator, stats in module(name).fallback_stats().items()}
 
 
 def reset_fallbacks(name: str) -> None:
-    """Begins to count anew."""
+    """Sets the counts of fallbacks to zero, if the backend has them."""
     if tells_fallbacks(name):
         module(name).reset_fallback_stats()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a worker is asked about operators: which entries there are, and one of them in one dtype."""
+"""The tasks of workers for operators: to list the entries of a table, and to test one entry in one dtype."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ..pool import Answer
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
 VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes", "sparse")
 ONCE_PER_ENTRY = ("errors", "dtypes")
-APART = "flags"  # under a schedule of its own, in processes of its own
+APART = "flags"  # runs in separate processes, whose variables defer kernels
 CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)
-# In processes of their own, and only where they are asked for: each takes as long as all others.
+# These run on request only, in separate processes, because each takes as long as all others together.
 COMPILED = "compiled"
 ARGUMENTS = "arguments"
 STORAGES = "storages"
-CASE_BY_CASE = (ARGUMENTS, STORAGES)  # of one that ends the process, the others are tried without it
+CASE_BY_CASE = (ARGUMENTS, STORAGES)  # if a case ends the process, the other cases run without it
 ON_DEMAND = (COMPILED, *CASE_BY_CASE)
 
 
-MARK = "conformance: case"  # begins the line that is written before each call of a case
+CASE_PREFIX = "conformance: case"  # begins the line that is printed before each call of a case
 
 
-def marked(output: str) -> tuple[int, str] | None:
-    """The number of the case that a process tried last, and on which device, read from what it wrote; else None."""
-    lines = [line.removeprefix(MARK).split() for line in output.splitlines() if line.startswith(MARK)]
+def last_case(output: str) -> tuple[int, str] | None:
+    """Returns the number and device of the last case in the output of a process, or None."""
+    lines = [line.removeprefix(CASE_PREFIX).split() for line in output.splitlines() if line.startswith(CASE_PREFIX)]
     return (int(lines[-1][0]), lines[-1][1]) if lines else None
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Asks for the entries of a table: the name of each and the dtypes in which it is run."""
+    """A task that lists the entries of a table, with the dtypes in which each is run."""
 
     table: str = TABLE
 
     def run(self) -> dict[str, Any]:
-        """`dtypes`: all that are run, in order; `entries`: (name, its dtypes)."""
+        """Returns `dtypes`, the names of all dtypes in order, and `entries`, pairs of a name and its dtypes."""
         from . import entries
 
         loaded = entries.load(self.table)
@@ -50,7 +50,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Examine:
-    """Asks for the report of an entry in a dtype. Settings are named arguments of examine()."""
+    """A task that runs the checks of an entry in a dtype. `settings` are arguments of examine()."""
 
     table: str
     index: int
@@ -59,7 +59,7 @@ class Examine:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self) -> Answer:
-        """The report as a dictionary."""
+        """Returns the report as a dictionary."""
         import torch
 
         from . import entries, subject

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fresh copies of a sample's inputs on a device: the same bytes, sizes, strides, offsets and shared storages."""
+"""Copies a sample's inputs to a device, with equal bytes, sizes, strides, offsets and shared storages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from torch.utils import _pytree as pytree
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments
 
-# Operands that stay on the CPU whatever the device: positions in (input, *args), as in the table's samples for a GPU.
+# Positions in (input, *args) of operands that stay on the CPU, as in the table's samples for a GPU.
 HOST_OPERANDS = {"tensor_split": (1,)}
 
-WITHOUT_TENSORS = {"broadcast_shapes"}  # makes none either
+WITHOUT_TENSORS = {"broadcast_shapes"}  # has no tensor among its arguments and results
 
 
 def inputs_of(sample: Any) -> Inputs:
-    """What the operator is called with: positional and named arguments."""
+    """Returns the positional and named arguments of an operator for a sample."""
     return (sample.input, *sample.args), dict(sample.kwargs)
 
 
 def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True) -> Any:
-    """A copy for one call. Devices and generators among the arguments become those of the device.
+    """Returns a copy of the arguments for one call on a device, to which devices and generators in them are changed.
 
-    An operator that takes no tensor is told to make its result there, unless `makes_tensors` is false.
+    An operator without tensor arguments gets the argument `device`, unless `makes_tensors` is false.
     """
     args, kwargs = inputs
     storages: dict[Any, Any] = {}
@@ -41,7 +41,7 @@ def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True
         and op.name not in WITHOUT_TENSORS
         and not tensors_in((args, kwargs))
     ):
-        kwargs["device"] = torch.device(device)  # a factory whose sample names no device
+        kwargs["device"] = torch.device(device)  # for a factory whose sample names no device
     return args, kwargs
 
 
@@ -78,7 +78,7 @@ def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> 
 
 
 def with_moved(inputs: Inputs, position: int, device: torch.device) -> Inputs:
-    """The same arguments, of which the one that is the leaf at a position is on another device."""
+    """Returns the arguments with the leaf at a position moved to another device."""
     leaves, structure = pytree.tree_flatten(inputs)
     leaves[position] = leaves[position].detach().to(device)
     moved: Inputs = pytree.tree_unflatten(leaves, structure)
@@ -90,12 +90,12 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
 
 
 def as_strided(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers in the layout that every tensor can have; a gradient of it may have any value."""
+    """Returns the numbers of a sparse tensor as a dense one, which accepts any gradient; others are unchanged."""
     return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
 
 
 def change_dtype(values: Any, narrow: torch.dtype, wide: torch.dtype) -> Any:
-    """The same values with every tensor and dtype argument of one dtype in another, complex ones likewise."""
+    """Returns the values with tensors and dtype arguments of dtype `narrow` in `wide`, and complex ones accordingly."""
     instead = {narrow: wide}
     if narrow.is_floating_point:
         instead[narrow.to_complex()] = wide.to_complex()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch expects of a backend, by what it is about: one test per promise, the same for every backend."""
+"""Tests of what PyTorch expects of every backend, one module per topic. Docstrings of tests state the expectation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory: of the device, with its statistics and its end, of storages that are resized, and pinned memory."""
+"""Memory of the device: allocation, statistics, out-of-memory errors, resized storages, and pinned memory."""
 
 import pytest
 import torch
@@ -10,13 +10,13 @@ BYTES = 1 << 22
 
 
 def block(device: Device) -> torch.Tensor:
-    """Memory that a test can measure."""
+    """Returns a tensor of BYTES bytes, which the statistics show."""
     return torch.empty(BYTES, dtype=torch.uint8, device=device.first)
 
 
 @promise("allocator.allocate")
 def test_tensors_have_memory_of_their_own(device: Device) -> None:
-    """Each tensor has memory that no other one has while it lives."""
+    """The memory of a tensor belongs to no other tensor during its lifetime."""
     tensors = [torch.full((100,), float(number), device=device.first) for number in range(200)]
     assert len({tensor.data_ptr() for tensor in tensors}) == len(tensors)
     for number, tensor in enumerate(tensors):
@@ -25,7 +25,7 @@ def test_tensors_have_memory_of_their_own(device: Device) -> None:
 
 @promise("allocator.allocate")
 def test_memory_is_given_back(device: Device) -> None:
-    """Memory of tensors that are dropped is used again: a program can make more of it than there is."""
+    """Memory of deleted tensors is reused, so that a program can allocate more in total than the device has."""
     for number in range(300):
         x = torch.full((1 << 18,), float(number), device=device.first)
     assert (x.cpu() == 299).all()
@@ -33,7 +33,7 @@ def test_memory_is_given_back(device: Device) -> None:
 
 @promise("allocator.allocate")
 def test_no_elements_need_no_memory(device: Device) -> None:
-    """A tensor without elements can be made, copied and resized."""
+    """A tensor without elements can be created, copied and resized."""
     x = torch.empty(0, 3, device=device.first)
     assert x.cpu().shape == (0, 3)
     assert x.resize_(2, 3).shape == (2, 3)
@@ -41,14 +41,14 @@ def test_no_elements_need_no_memory(device: Device) -> None:
 
 @promise("allocator.allocate")
 def test_memory_is_aligned(device: Device) -> None:
-    """Memory begins at a multiple of 16 bytes, as vectorised kernels count on."""
+    """Memory begins at a multiple of 16 bytes, as vectorized kernels require."""
     for size in (1, 3, 17, 1000):
         assert torch.empty(size, dtype=torch.uint8, device=device.first).data_ptr() % 16 == 0
 
 
 @promise("device_allocator.getDeviceStats", "device_allocator.initialized")
 def test_statistics_follow_allocations(accelerator: Device) -> None:
-    """torch.accelerator.memory_allocated() grows by what a tensor takes, and falls when it is dropped."""
+    """torch.accelerator.memory_allocated() grows by the size of a new tensor, and falls when the tensor is deleted."""
     before = torch.accelerator.memory_allocated()
     x = block(accelerator)
     assert torch.accelerator.memory_allocated() >= before + BYTES
@@ -70,7 +70,7 @@ def test_the_peak_is_kept_and_reset(accelerator: Device) -> None:
 
 @promise("device_allocator.resetAccumulatedStats")
 def test_sums_are_reset(accelerator: Device) -> None:
-    """reset_accumulated_memory_stats() sets sums to zero; what is allocated stays."""
+    """reset_accumulated_memory_stats() sets accumulated counts to zero, and keeps those of current memory."""
     x = block(accelerator)
     torch.accelerator.reset_accumulated_memory_stats()
     stats = torch.accelerator.memory_stats()
@@ -81,7 +81,7 @@ def test_sums_are_reset(accelerator: Device) -> None:
 
 @promise("device_allocator.emptyCache")
 def test_the_cache_is_given_back(accelerator: Device) -> None:
-    """empty_cache() gives memory back that no tensor uses, and keeps what tensors use."""
+    """empty_cache() releases memory that no tensor uses, and keeps the memory of tensors."""
     x, kept = block(accelerator), accelerator.tensor(1, 2)
     reserved = torch.accelerator.memory_reserved()
     del x
@@ -92,7 +92,7 @@ def test_the_cache_is_given_back(accelerator: Device) -> None:
 
 @promise("device_allocator.getMemoryInfo")
 def test_the_device_tells_its_memory(accelerator: Device) -> None:
-    """get_memory_info() gives (free, total): free is less after a large allocation, total stays."""
+    """get_memory_info() returns (free, total): a large allocation decreases free and does not change total."""
     torch.accelerator.empty_cache()
     free, total = torch.accelerator.get_memory_info()
     assert 0 < free <= total
@@ -105,7 +105,7 @@ def test_the_device_tells_its_memory(accelerator: Device) -> None:
 
 @promise("registration.c10::OutOfMemoryError")
 def test_too_much_is_out_of_memory(accelerator: Device) -> None:
-    """More memory than there is raises torch.OutOfMemoryError, and the device stays usable."""
+    """An allocation larger than the device's memory raises torch.OutOfMemoryError, and the device stays usable."""
     with pytest.raises(torch.OutOfMemoryError):
         torch.empty(1 << 50, dtype=torch.uint8, device=accelerator.first)
     assert accelerator.tensor(1, 2).tolist() == [1, 2]
@@ -113,7 +113,7 @@ def test_too_much_is_out_of_memory(accelerator: Device) -> None:
 
 @promise("device_allocator.getDeviceStats")
 def test_statistics_are_of_each_device(accelerator: Device) -> None:
-    """An allocation on one device does not count on another one."""
+    """An allocation on one device does not change the statistics of another one."""
     second = accelerator.second
     before = torch.accelerator.memory_allocated(second)
     x = block(accelerator)
@@ -123,7 +123,7 @@ def test_statistics_are_of_each_device(accelerator: Device) -> None:
 
 @promise("private_use1_hooks.resizePrivateUse1Bytes")
 def test_a_storage_can_be_resized(accelerator: Device) -> None:
-    """UntypedStorage.resize_() keeps what fits; to no bytes and back, as FSDP does."""
+    """UntypedStorage.resize_() keeps the bytes that fit, and can free and restore a storage, as FSDP does."""
     x = accelerator.tensor(1, 2, 3, 4)
     storage = x.untyped_storage()
     storage.resize_(32)
@@ -138,7 +138,7 @@ def test_a_storage_can_be_resized(accelerator: Device) -> None:
 
 @promise("private_use1_hooks.resizePrivateUse1Bytes")
 def test_a_storage_that_cannot_grow_changes_nothing(accelerator: Device) -> None:
-    """UntypedStorage.resize_() beyond the memory of another device leaves the storage and the current device."""
+    """If UntypedStorage.resize_() runs out of memory on another device, storage and current device are unchanged."""
     x = accelerator.tensor(1, 2, 3, 4, device=accelerator.second)
     with pytest.raises(torch.OutOfMemoryError):
         x.untyped_storage().resize_(1 << 50)
@@ -149,11 +149,11 @@ def test_a_storage_that_cannot_grow_changes_nothing(accelerator: Device) -> None
 
 @promise("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
 def test_memory_can_be_pinned(accelerator: Device) -> None:
-    """pin_memory() gives memory of the host that is_pinned(); other memory is not."""
+    """pin_memory() returns a tensor in host memory with is_pinned() true; other tensors are not pinned."""
     plain = torch.arange(10.0)
     pinned = plain.pin_memory()
     assert pinned.is_pinned()
-    assert pinned[3:].is_pinned(), "an address inside of pinned memory is pinned, too"
+    assert pinned[3:].is_pinned(), "a view of pinned memory is not pinned"
     assert not plain.is_pinned()
     assert torch.equal(pinned, plain)
     assert torch.empty(3, pin_memory=True).is_pinned()
@@ -168,19 +168,19 @@ def test_the_memory_of_the_device_is_not_pinned(accelerator: Device) -> None:
 
 @promise("caching_host_allocator.record_stream", "host_allocator.record_event")
 def test_pinned_memory_is_kept_for_a_copy(accelerator: Device) -> None:
-    """Pinned memory that is dropped while a copy reads it is handed out only when the copy is done."""
+    """Pinned memory of a deleted tensor is not reused until copies that read it are complete."""
     for number in range(20):
         source = torch.full((1 << 16,), float(number)).pin_memory()
         there = source.to(accelerator.first, non_blocking=True)
         del source
-        torch.full((1 << 16,), -1.0).pin_memory()  # would take the memory if it were free
-        assert (there.cpu() == number).all(), "pinned memory was handed out while a copy read it"
+        torch.full((1 << 16,), -1.0).pin_memory()  # would reuse the memory if it were free
+        assert (there.cpu() == number).all(), "pinned memory was reused while a copy read it"
 
 
 @promise("host_allocator.empty_cache")
 @pytest.mark.usefixtures("accelerator")
 def test_pinned_memory_is_given_back() -> None:
-    """torch.accelerator.empty_host_cache() gives back what no tensor uses."""
+    """torch.accelerator.empty_host_cache() releases pinned memory that no tensor uses, and keeps that of tensors."""
     kept = torch.ones(100).pin_memory()
     torch.ones(1000).pin_memory()
     torch.accelerator.empty_host_cache()
@@ -190,7 +190,7 @@ def test_pinned_memory_is_given_back() -> None:
 
 @promise("accelerator_hooks.getPinnedMemoryAllocator")
 def test_a_data_loader_pins(accelerator: Device) -> None:
-    """DataLoader(pin_memory=True) gives pinned batches."""
+    """DataLoader(pin_memory=True) yields pinned batches."""
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
     batches = [batch for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)]
     assert [batch.is_pinned() for batch in batches] == [True, True]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autocast: lists of operators that run in the lower precision, in float32 or in the widest type; and GradScaler."""
+"""Autocast: lists of operators that run in the lower precision, in float32 or in the widest dtype; and GradScaler."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ RULES = "registration.rules of AutocastPrivateUse1"
 SCALER = "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_"
 Call = Callable[[torch.Tensor], torch.Tensor]
 
-# What PyTorch's own lists for an accelerator (CUDA's) have in common with those of the CPU and of most backends.
+# Operators that PyTorch's lists for CUDA have in common with those of the CPU and of most backends.
 LOWER: dict[str, Call] = {
     "mm": lambda x: torch.mm(x, x),
     "matmul": lambda x: x @ x,
@@ -43,21 +43,21 @@ WIDEST: dict[str, Call] = {
 
 @pytest.fixture
 def lists(accelerator: Device) -> Device:
-    """The device, where it has rules."""
+    """The device under test. Skips the test if the backend has no autocast rules."""
     if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "AutocastPrivateUse1"):
-        pytest.skip("not claimed: no rule of autocast is registered for AutocastPrivateUse1 (aten::mm has none)")
+        pytest.skip("not claimed: no autocast rule is registered for AutocastPrivateUse1 (aten::mm has none)")
     return accelerator
 
 
 def low(device: Device) -> torch.dtype:
-    """The lower precision of the device."""
+    """Returns the dtype of the lower precision: float16 if the device supports it, else bfloat16."""
     supported = device.module.get_amp_supported_dtype()
     return torch.float16 if torch.float16 in supported else torch.bfloat16
 
 
 @promise("module.get_amp_supported_dtype")
 def test_the_module_names_dtypes(accelerator: Device) -> None:
-    """torch.<device>.get_amp_supported_dtype() lists float16 or bfloat16; torch.autocast takes each of them."""
+    """torch.<device>.get_amp_supported_dtype() lists float16 or bfloat16; torch.autocast accepts each listed dtype."""
     supported = accelerator.module.get_amp_supported_dtype()
     assert {torch.float16, torch.bfloat16} & set(supported)
     for dtype in supported:
@@ -89,7 +89,7 @@ def test_what_needs_range_runs_in_float32(lists: Device, name: str) -> None:
 @promise(RULES)
 @pytest.mark.parametrize("name", WIDEST)
 def test_mixed_operands_run_in_the_widest_type(lists: Device, name: str) -> None:
-    """Under autocast an operator of the third list casts its operands to the widest of their types."""
+    """Under autocast an operator of the third list casts its operands to the widest of their dtypes."""
     x = torch.randn(4, 4).to(lists.first, low(lists))
     with torch.autocast(lists.name, dtype=low(lists)):
         assert WIDEST[name](x).dtype == torch.float32
@@ -97,7 +97,7 @@ def test_mixed_operands_run_in_the_widest_type(lists: Device, name: str) -> None
 
 @promise(RULES)
 def test_what_is_unsafe_is_refused(lists: Device) -> None:
-    """binary_cross_entropy raises RuntimeError under autocast: in float16 its logarithms lose what they measure."""
+    """binary_cross_entropy raises RuntimeError under autocast, because its logarithms are inexact in float16."""
     x = torch.full((2,), 0.5).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)), pytest.raises(RuntimeError, match="autocast"):
         functional.binary_cross_entropy(x, x)
@@ -105,7 +105,7 @@ def test_what_is_unsafe_is_refused(lists: Device) -> None:
 
 @promise(RULES)
 def test_autocast_can_be_switched_off_inside(lists: Device) -> None:
-    """`with torch.autocast(device, enabled=False)` inside of another leaves types as they are."""
+    """`with torch.autocast(device, enabled=False)` inside of another context disables casts."""
     x = torch.randn(4, 4).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)):
         with torch.autocast(lists.name, enabled=False):
@@ -141,7 +141,7 @@ def test_gradients_of_parameters_stay_float32(lists: Device) -> None:
 
 @promise(SCALER)
 def test_a_scaler_scales_and_steps(accelerator: Device) -> None:
-    """GradScaler scales the loss, gives the optimizer true gradients and steps where they are finite."""
+    """GradScaler scales the loss, unscales the gradients for the optimizer, and steps if they are finite."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))
     optimizer = torch.optim.SGD([x], lr=0.5)
     scaler = torch.amp.GradScaler(accelerator.name, init_scale=8.0)
@@ -156,7 +156,7 @@ def test_a_scaler_scales_and_steps(accelerator: Device) -> None:
 
 @promise(SCALER)
 def test_a_scaler_skips_what_is_not_finite(accelerator: Device) -> None:
-    """GradScaler leaves out a step whose gradients are infinite, and halves the scale."""
+    """GradScaler skips a step whose gradients are infinite, and halves the scale."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))
     optimizer = torch.optim.SGD([x], lr=0.5)
     scaler = torch.amp.GradScaler(accelerator.name, init_scale=8.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every module of PyTorch's own list (ModuleInfo), compiled by torch.compile with Inductor.
 
-Operators are compiled by the check of that name.
+The check "compiled" of the suite operators compiles single operators.
 """
 
 import copy
@@ -20,19 +20,20 @@ SAMPLES = 2  # each is compiled for two devices, forward and backward
 @promise("registration.register_backend_for_device")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_compiled_module_gives_what_the_cpu_gives(device: Device, info: ModuleInfo) -> None:
-    """A module that is compiled for the device gives the results and gradients of the plain one on the CPU."""
+    """A module that is compiled for the device has the results and gradients of the uncompiled one on the CPU."""
     if not device.is_cpu and not is_registered():
         pytest.skip(f"no code generator is registered with Inductor for {device.name!r}")
-    refuse_what_the_cpu_cannot_compile(info)
+    skip_unless_the_cpu_compiles(info)
     torch._dynamo.reset()
     modules.compare(device.first, info, torch.compile, SAMPLES)
 
 
-def refuse_what_the_cpu_cannot_compile(info: ModuleInfo) -> None:
-    """Skips a module of which Inductor's code for the CPU is no measure."""
+def skip_unless_the_cpu_compiles(info: ModuleInfo) -> None:
+    """Skips a module that Inductor cannot compile for the CPU."""
     torch._dynamo.reset()
     for module, given in modules.cases(info, SAMPLES):
         try:
             modules.run(torch.compile(copy.deepcopy(module)), *modules.moved(given, torch.device("cpu")))
         except Exception as error:
-            pytest.skip(f"it cannot be compiled for the CPU: {type(error).__name__}: {str(error).splitlines()[0]}")
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            pytest.skip(f"{info.name} cannot be compiled for the CPU: {reason}")

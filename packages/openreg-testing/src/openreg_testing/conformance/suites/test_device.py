@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device and its module: how many there are, which one is current, and what the module has to have."""
+"""The device and its module: the number of devices, the current one, and the functions of the module."""
 
 import pytest
 import torch
@@ -9,14 +9,14 @@ from openreg_testing.conformance.harness import Device, promise
 
 @promise("module.the module itself")
 def test_the_module_is_registered(accelerator: Device) -> None:
-    """torch.get_device_module() gives the module that torch.<device> is."""
+    """torch.get_device_module() returns the module torch.<device>."""
     assert torch.get_device_module(accelerator.name) is accelerator.module
     assert torch.get_device_module(torch.device(accelerator.name)) is accelerator.module
 
 
 @promise("registration.torch.utils.rename_privateuse1_backend")
 def test_the_device_has_its_name(accelerator: Device) -> None:
-    """A device made by its name has this type, with an index or without one, and in a tensor's repr."""
+    """A device created by its name has this type, with and without an index, also in the repr of a tensor."""
     assert torch.device(accelerator.name).type == accelerator.name
     assert torch.device(f"{accelerator.name}:0") == accelerator.first
     assert f"device='{accelerator.name}:0'" in repr(accelerator.tensor())
@@ -24,7 +24,7 @@ def test_the_device_has_its_name(accelerator: Device) -> None:
 
 @promise("accelerator_hooks.isAvailable", "accelerator_hooks.isBuilt")
 def test_the_accelerator_is_this_device(accelerator: Device) -> None:
-    """torch.accelerator names the device as the current accelerator, also when it asks whether it is available."""
+    """torch.accelerator.current_accelerator() returns the device, also with check_available=True."""
     assert torch.accelerator.is_available()
     found = torch.accelerator.current_accelerator(check_available=True)
     assert found is not None
@@ -33,29 +33,29 @@ def test_the_accelerator_is_this_device(accelerator: Device) -> None:
 
 @promise("module.is_available")
 def test_is_available_says_true(accelerator: Device) -> None:
-    """torch.<device>.is_available() is the bool True where there is a device."""
+    """torch.<device>.is_available() returns the bool True if there is a device."""
     assert accelerator.module.is_available() is True
 
 
 @promise("module.device_count")
 def test_devices_are_counted(accelerator: Device) -> None:
-    """torch.<device>.device_count() is a number from 1, the one that torch.accelerator gives."""
+    """torch.<device>.device_count() returns 1 or more, and equals torch.accelerator.device_count()."""
     count = accelerator.module.device_count()
-    assert isinstance(count, int), f"device_count() gives a {type(count).__name__}"
+    assert isinstance(count, int), f"device_count() returns a {type(count).__name__}, not an int"
     assert count >= 1
     assert torch.accelerator.device_count() == count
 
 
 @promise("accelerator_hooks.deviceCount")
 def test_the_hooks_count_the_same(accelerator: Device) -> None:
-    """The hooks, which C++ asks, count as many devices as the module, which Python asks."""
+    """The hooks, which C++ code calls, count as many devices as the module, which Python code calls."""
     hooks, module = torch._C._accelerator_hooks_device_count(), accelerator.count
     assert hooks == module, f"the hooks count {hooks} devices, the module {module}"
 
 
 @promise("module.current_device")
 def test_the_current_device_is_one_of_them(accelerator: Device) -> None:
-    """torch.<device>.current_device() is the index that torch.accelerator gives."""
+    """torch.<device>.current_device() equals torch.accelerator.current_device_index()."""
     current = accelerator.module.current_device()
     assert 0 <= current < accelerator.count
     assert current == torch.accelerator.current_device_index()
@@ -64,7 +64,7 @@ def test_the_current_device_is_one_of_them(accelerator: Device) -> None:
 @promise("module.set_device")
 @pytest.mark.parametrize("form", ["index", "string", "device"])
 def test_set_device_takes_every_form(accelerator: Device, form: str) -> None:
-    """torch.<device>.set_device() takes an index, a string and a torch.device, and new tensors are made there."""
+    """torch.<device>.set_device() accepts an index, a string and a torch.device; new tensors are on that device."""
     last = accelerator.count - 1
     device = torch.device(accelerator.name, last)
     accelerator.module.set_device({"index": last, "string": str(device), "device": device}[form])
@@ -75,28 +75,28 @@ def test_set_device_takes_every_form(accelerator: Device, form: str) -> None:
 
 @promise("module.is_initialized")
 def test_a_used_device_is_initialised(accelerator: Device) -> None:
-    """torch.<device>.is_initialized() is true once a tensor was made."""
+    """torch.<device>.is_initialized() is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module.is_initialized() is True
 
 
 @promise("module._initialized")
 def test_a_used_device_is_initialised_as_a_variable(accelerator: Device) -> None:
-    """torch.<device>._initialized, a variable, is true once a tensor was made."""
+    """The variable torch.<device>._initialized is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module._initialized is True
 
 
 @promise("module._is_in_bad_fork")
 def test_this_process_is_no_bad_fork(accelerator: Device) -> None:
-    """torch.<device>._is_in_bad_fork() is false in the process that initialised the device."""
+    """torch.<device>._is_in_bad_fork() is false in the process that initialized the device."""
     accelerator.tensor()
     assert accelerator.module._is_in_bad_fork() is False
 
 
 @promise("module.device")
 def test_the_context_changes_the_device_and_back(accelerator: Device) -> None:
-    """`with torch.<device>.device(index)` makes that device current, and the old one again; None changes nothing."""
+    """`with torch.<device>.device(index)` makes a device current and restores the old one; None changes nothing."""
     last = accelerator.count - 1
     before = accelerator.module.current_device()
     with accelerator.module.device(last):
@@ -111,7 +111,7 @@ def test_the_context_changes_the_device_and_back(accelerator: Device) -> None:
 
 @promise("module.synchronize")
 def test_the_module_waits(accelerator: Device) -> None:
-    """torch.<device>.synchronize() takes nothing, an index or a device."""
+    """torch.<device>.synchronize() accepts no argument, an index or a torch.device."""
     x = accelerator.tensor()
     accelerator.module.synchronize()
     accelerator.module.synchronize(0)
@@ -121,7 +121,7 @@ def test_the_module_waits(accelerator: Device) -> None:
 
 @promise("module.get_device_properties")
 def test_properties_have_a_name_and_a_size(accelerator: Device) -> None:
-    """get_device_properties() tells the name and how much memory there is."""
+    """torch.<device>.get_device_properties() has a name and the total memory of a device."""
     properties = accelerator.module.get_device_properties(0)
     assert isinstance(properties.name, str)
     assert properties.total_memory > 0
@@ -129,14 +129,14 @@ def test_properties_have_a_name_and_a_size(accelerator: Device) -> None:
 
 @promise("guard.getDeviceCapability")
 def test_the_capability_names_dtypes(accelerator: Device) -> None:
-    """torch.accelerator.get_device_capability() lists the dtypes that tensors of the device can have."""
+    """torch.accelerator.get_device_capability() lists the dtypes that the device supports."""
     capability = torch.accelerator.get_device_capability(accelerator.first)
     assert torch.float32 in capability["supported_dtypes"]
 
 
 @promise("registration.the minimal set of operators")
 def test_a_device_that_is_not_there_is_refused(accelerator: Device) -> None:
-    """A tensor on a device beyond the last one raises RuntimeError, and the others stay usable."""
+    """Creating a tensor on a device beyond the last one raises RuntimeError, and the devices stay usable."""
     with pytest.raises(RuntimeError):
         torch.empty(1, device=torch.device(accelerator.name, accelerator.count))
     assert accelerator.tensor(4).item() == 4
@@ -149,7 +149,7 @@ def test_a_device_that_is_not_there_is_refused(accelerator: Device) -> None:
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
 def test_numbers_go_there_and_back(device: Device, dtype: torch.dtype) -> None:
-    """A tensor of any common dtype that is copied to the device and back is what it was."""
+    """A tensor of any common dtype keeps its values when it is copied to the device and back."""
     original = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(dtype)
     there = original.to(device.first)
     assert there.device == device.first
@@ -176,7 +176,7 @@ def test_views_go_there_and_back(device: Device, form: str) -> None:
 
 @promise("registration.the minimal set of operators")
 def test_views_share_memory(device: Device) -> None:
-    """What is written to a view of a tensor is in the tensor: as_strided, view and slices copy nothing."""
+    """Writes to a view change the tensor: as_strided, view and slices do not copy."""
     x = torch.zeros(2, 3).to(device.first)
     x.view(3, 2)[0, 0] = 1
     x[1:, 2:].fill_(5)
@@ -186,7 +186,7 @@ def test_views_share_memory(device: Device) -> None:
 
 @promise("registration.the minimal set of operators")
 def test_a_number_can_be_read(device: Device) -> None:
-    """item() and bool() give the number of a tensor on the device, once its kernel has run."""
+    """item() and bool() return the number of a tensor on the device, after its kernel has run."""
     assert device.tensor(2.5).item() == 2.5
     assert bool(device.tensor(1))
     assert device.tensor(1, 2)[1].item() == 2
@@ -201,7 +201,7 @@ def test_mixed_devices_are_refused(accelerator: Device) -> None:
 
 @promise("registration.torch.utils.generate_methods_for_privateuse1_backend")
 def test_tensors_have_methods_of_its_name(accelerator: Device) -> None:
-    """generate_methods_for_privateuse1_backend() gave tensors, modules and storages methods of the device's name."""
+    """generate_methods_for_privateuse1_backend() adds methods of the device's name to tensors, modules and storages."""
     name = accelerator.name
     if not hasattr(torch.Tensor, f"is_{name}"):
         pytest.skip("not claimed: generate_methods_for_privateuse1_backend() was not called")
@@ -216,11 +216,11 @@ def test_tensors_have_methods_of_its_name(accelerator: Device) -> None:
 
 @promise("registration.aten::_has_compatible_shallow_copy_type")
 def test_parameters_stay_the_same_objects(accelerator: Device) -> None:
-    """Module.to(device) changes parameters in place: an optimizer made before has them, and tied weights stay tied."""
+    """Module.to(device) changes parameters in place: existing optimizers keep them, and tied weights stay tied."""
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
     module[1].weight = module[0].weight
     before = list(module.parameters())
     module.to(accelerator.first)
     after = list(module.parameters())
-    assert all(one is other for one, other in zip(before, after, strict=True)), "Module.to() made new parameters"
+    assert all(one is other for one, other in zip(before, after, strict=True)), "Module.to() created new parameters"
     assert module[1].weight is module[0].weight

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DLPack: tensors of the device are shared with other libraries, without a copy."""
+"""DLPack: sharing tensors of the device with other libraries, without a copy."""
 
 import pytest
 import torch
@@ -7,20 +7,20 @@ from torch.utils import dlpack
 
 from openreg_testing.conformance.harness import Device, promise
 
-EXTENSION = 12  # kDLExtDev, what DLPack has for devices that it does not name
+EXTENSION = 12  # kDLExtDev, DLPack's number for all devices that it does not name
 CPU = 1
 
 
 @promise("registration.DLPack")
 def test_a_tensor_tells_its_device(device: Device) -> None:
-    """Tensor.__dlpack_device__() gives DLPack's number for extension devices, and the index."""
+    """Tensor.__dlpack_device__() returns DLPack's number for extension devices, and the index."""
     kind, index = device.tensor().__dlpack_device__()
     assert (int(kind), index) == (CPU if device.is_cpu else EXTENSION, 0)
 
 
 @promise("registration.DLPack")
 def test_a_capsule_shares_memory(device: Device) -> None:
-    """torch.utils.dlpack: what is written to the tensor of a capsule is in the tensor that it was made from."""
+    """A tensor from a capsule of torch.utils.dlpack shares the memory of the original tensor."""
     x = device.tensor(1, 2, 3)
     y = dlpack.from_dlpack(dlpack.to_dlpack(x))  # type: ignore[attr-defined]
     assert y.device == x.device
@@ -40,7 +40,7 @@ def test_a_tensor_is_taken_without_a_copy(device: Device) -> None:
 
 @promise("registration.DLPack")
 def test_strides_are_kept(device: Device) -> None:
-    """A view keeps its sizes and strides."""
+    """torch.from_dlpack(tensor) keeps the sizes and strides of a view."""
     x = torch.arange(12.0).view(3, 4).to(device.first).t()[1:]
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]
     assert y.shape == x.shape
@@ -64,7 +64,7 @@ def test_strides_are_kept(device: Device) -> None:
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
 def test_dtypes_are_kept(device: Device, dtype: torch.dtype) -> None:
-    """A tensor of any common dtype keeps it."""
+    """torch.from_dlpack(tensor) keeps every common dtype."""
     x = torch.tensor([0, 1, 1]).to(dtype).to(device.first)
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]
     assert y.dtype == dtype

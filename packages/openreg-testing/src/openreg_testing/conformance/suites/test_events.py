@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events: they mark a place in a stream, can be waited for by hosts and streams, and tell the time between two."""
+"""Events: positions in a stream for which the host or a stream can wait, and the elapsed time between two."""
 
 import time
 
@@ -12,7 +12,7 @@ SIZE = 1 << 18
 
 
 def much_work(x: torch.Tensor) -> torch.Tensor:
-    """Kernels in a row that leave ones as they are."""
+    """Launches several dependent kernels that do not change a tensor of ones."""
     for _ in range(30):
         x = x * 3 - 2
     return x
@@ -20,7 +20,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
 
 @promise("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
 def test_a_recorded_event_can_be_waited_for(streams: Device) -> None:
-    """After Event.synchronize() the work before the event is done, and query() is true."""
+    """After Event.synchronize() all tasks before the event are complete, and query() is true."""
     x = much_work(torch.ones(SIZE, device=streams.first))
     event = torch.Event(streams.first)
     event.record()
@@ -31,14 +31,14 @@ def test_a_recorded_event_can_be_waited_for(streams: Device) -> None:
 
 @promise("guard.record")
 def test_an_event_belongs_to_its_device(streams: Device) -> None:
-    """An event that was recorded names the device of its stream."""
+    """The device of a recorded event is that of its stream."""
     event = torch.accelerator.current_stream().record_event()
     assert event.device == streams.first
 
 
 @promise("guard.record")
 def test_an_event_marks_the_stream_that_it_is_given(streams: Device) -> None:
-    """Event.record(stream) marks that stream, not the current one: waiting for it waits for the stream's work."""
+    """Event.record(stream) records on that stream, not on the current one; synchronize() waits for its tasks."""
     stream = torch.Stream(streams.first)
     x = torch.ones(SIZE, device=streams.first)
     streams.wait()
@@ -47,13 +47,13 @@ def test_an_event_marks_the_stream_that_it_is_given(streams: Device) -> None:
     event = torch.Event(streams.first)
     event.record(stream)
     event.synchronize()
-    assert stream.query(), "the event was done before the work of the stream that it was recorded on"
+    assert stream.query(), "the event was complete before earlier tasks of the stream on which it was recorded"
     assert (y.cpu() == 1).all()
 
 
 @promise("guard.block")
 def test_a_stream_waits_for_an_event(streams: Device) -> None:
-    """What is launched on a stream after event.wait(stream) runs after what the event marks."""
+    """Kernels that are launched on a stream after event.wait(stream) run after the tasks before the event."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     for _ in range(5):
         with one:
@@ -69,14 +69,14 @@ def test_a_stream_waits_for_an_event(streams: Device) -> None:
 
 @promise("guard.record")
 def test_an_event_can_be_recorded_again(streams: Device) -> None:
-    """An event that is recorded a second time marks the second place."""
+    """An event that is recorded a second time stands for its second position."""
     event = torch.Event(streams.first)
     event.record()
     event.synchronize()
     x = much_work(torch.ones(SIZE, device=streams.first))
     event.record()
     event.synchronize()
-    assert torch.accelerator.current_stream().query(), "the event still marks the first place"
+    assert torch.accelerator.current_stream().query(), "the event still stands for its first position"
     assert (x.cpu() == 1).all()
 
 
@@ -92,7 +92,7 @@ def test_an_event_stays_with_its_device(streams: Device) -> None:
 
 @promise("guard.elapsedTime")
 def test_the_time_between_events_is_told(streams: Device) -> None:
-    """elapsed_time() gives milliseconds: more than none for work, and no more than the host waited."""
+    """elapsed_time() returns milliseconds: more than zero for kernels, and at most the time that the host waited."""
     x = torch.ones(SIZE, device=streams.first)
     first, second = (torch.Event(streams.first, enable_timing=True) for _ in range(2))
     streams.wait()
@@ -104,8 +104,8 @@ def test_the_time_between_events_is_told(streams: Device) -> None:
     waited = (time.perf_counter() - start) * 1000
     found = first.elapsed_time(second)
     assert isinstance(found, float)
-    assert found > 0, f"elapsed_time() gives {found} ms for {waited:.2f} ms of work"
-    assert found <= waited * 1.1 + 1, f"elapsed_time() gives {found} ms where the host waited {waited:.2f} ms"
+    assert found > 0, f"elapsed_time() returns {found} ms for kernels for which the host waited {waited:.2f} ms"
+    assert found <= waited * 1.1 + 1, f"elapsed_time() returns {found} ms, but the host waited only {waited:.2f} ms"
 
 
 @promise("guard.elapsedTime")
@@ -121,7 +121,7 @@ def test_time_needs_events_that_take_it(streams: Device) -> None:
 
 @promise("guard.destroyEvent")
 def test_events_can_be_dropped(streams: Device) -> None:
-    """Thousands of events that are recorded and dropped, waited for or not, leave the device usable."""
+    """The device stays usable after thousands of events were recorded and deleted without a wait."""
     for _ in range(2000):
         torch.Event(streams.first).record()
     assert streams.tensor(1, 2).tolist() == [1, 2]
@@ -129,7 +129,7 @@ def test_events_can_be_dropped(streams: Device) -> None:
 
 @promise("module.Event")
 def test_the_module_has_an_event_class(accelerator: Device) -> None:
-    """torch.<device>.Event() gives a torch.Event of the device."""
+    """torch.<device>.Event() returns a torch.Event of the device."""
     event = accelerator.module.Event()
     assert isinstance(event, torch.Event)
     event.record()

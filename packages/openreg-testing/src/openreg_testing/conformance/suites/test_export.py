@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traced programs: FakeTensor, torch.export and the compiler's front ends know the device."""
+"""Traced programs: FakeTensor, torch.export and the compiler's front ends support the device."""
 
 import copy
 import io
@@ -20,7 +20,7 @@ TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
 
 
 class Net(torch.nn.Module):
-    """Small, with a parameter, a buffer and a choice of the tensor's device."""
+    """A small module with a parameter, a buffer and a tensor that it creates on the device of its input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,14 +28,14 @@ class Net(torch.nn.Module):
         self.scale = torch.nn.Buffer(torch.ones(2))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """A product, with a tensor that is made where the input is."""
+        """Returns a scaled product plus a new tensor on the device of the input."""
         return torch.relu(self.layer(x)) * self.scale + torch.arange(2, device=x.device)
 
 
 @promise("module.current_device", "module.is_initialized")
 def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
-    """A FakeTensor of the device without an index is on the current one, and so is what is made of it."""
-    accelerator.tensor()  # of a device that nobody has used yet, PyTorch does not ask
+    """A FakeTensor whose device has no index is on the current device, and so are the results of its operators."""
+    accelerator.tensor()  # PyTorch queries the current device only of a device that is initialized
     with FakeTensorMode():
         x = torch.empty(2, 3, device=accelerator.name)
         y = (x @ x.t()).relu()
@@ -46,7 +46,7 @@ def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
 
 @promise(TRACED)
 def test_a_program_is_exported(device: Device) -> None:
-    """torch.export.export() of a module on the device gives a program that computes what the module does."""
+    """torch.export.export() of a module on the device returns a program with the results of the module."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
     program = torch.export.export(net, (x,))
@@ -57,7 +57,7 @@ def test_a_program_is_exported(device: Device) -> None:
 
 @promise(TRACED)
 def test_an_exported_program_comes_back_from_a_file(device: Device) -> None:
-    """torch.export.save() and load() keep a program of the device with its parameters."""
+    """torch.export.save() and load() keep a program with its parameters on the device."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
     file = io.BytesIO()
@@ -70,7 +70,7 @@ def test_an_exported_program_comes_back_from_a_file(device: Device) -> None:
 @promise(TRACED)
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_traced_function_computes_the_same(device: Device, backend: str) -> None:
-    """torch.compile with a backend that generates no code gives the results and gradients of the function."""
+    """torch.compile with a backend that generates no code keeps the results and gradients of a function."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first).requires_grad_()
     compiled = torch.compile(net, backend=backend, fullgraph=True)
@@ -94,19 +94,19 @@ def test_functional_graphs_are_made(device: Device) -> None:
 @promise(APART)
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_program_is_taken_apart_as_on_the_cpu(device: Device, info: ModuleInfo) -> None:
-    """run_decompositions() leaves operators of core ATen, or what it leaves for the CPU, too."""
+    """run_decompositions() leaves only operators of core ATen, and those that it leaves for the CPU."""
     for module, (args, kwargs) in modules.cases(info, 1):
         here, there = ((modules.moved((args, kwargs), place), place) for place in (torch.device("cpu"), device.first))
         try:
-            expected = _operators(_apart(module, *here[0]))
+            expected = _operators(_decompose(module, *here[0]))
         except (RuntimeError, ValueError, torch._dynamo.exc.TorchDynamoException) as error:
-            pytest.skip(f"it is not exported for the CPU: {str(error).splitlines()[0]}")
-        program = _apart(copy.deepcopy(module).to(there[1]), *there[0])
+            pytest.skip(f"{info.name} cannot be exported for the CPU: {str(error).splitlines()[0]}")
+        program = _decompose(copy.deepcopy(module).to(there[1]), *there[0])
         core = {operator for operator in _operators(program) if torch.Tag.core in getattr(operator, "tags", ())}
         assert _operators(program) - core - expected == set()
 
 
-def _apart(module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+def _decompose(module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.export.export(module, args, kwargs).run_decompositions()

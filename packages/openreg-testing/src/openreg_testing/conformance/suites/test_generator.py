@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random numbers: a seed repeats them, a state can be kept, and a generator is its own."""
+"""Random numbers: seeds repeat them, states can be saved and restored, and generators are independent."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from openreg_testing.conformance.harness import Device, promise
 
 
 def numbers(device: Device, generator: torch.Generator | None = None, count: int = 20) -> list[float]:
-    """Random ones."""
+    """Draws numbers on the device, with its default generator unless one is given."""
     drawn: list[float] = torch.rand(count, device=device.first, generator=generator).tolist()
     return drawn
 
 
 @promise("module.manual_seed_all", "accelerator_hooks.getDefaultGenerator")
 def test_the_global_seed_repeats_numbers(device: Device) -> None:
-    """torch.manual_seed() seeds the device: the same seed gives the same numbers, another one others."""
+    """torch.manual_seed() seeds the device: equal seeds produce equal numbers, different seeds different ones."""
     torch.manual_seed(7)
     first, second = numbers(device), numbers(device)
     torch.manual_seed(7)
@@ -30,7 +30,7 @@ def test_the_global_seed_repeats_numbers(device: Device) -> None:
 
 @promise("accelerator_hooks.getDefaultGenerator")
 def test_numbers_are_spread(device: Device) -> None:
-    """torch.rand gives numbers from 0 to 1, torch.randn such of the normal distribution."""
+    """torch.rand draws uniformly from 0 to 1, torch.randn from the standard normal distribution."""
     uniform, normal = torch.rand(20_000, device=device.first).cpu(), torch.randn(20_000, device=device.first).cpu()
     assert uniform.min() >= 0
     assert uniform.max() < 1
@@ -41,19 +41,19 @@ def test_numbers_are_spread(device: Device) -> None:
 
 @promise("accelerator_hooks.getNewGenerator", "generator.set_current_seed", "generator.current_seed")
 def test_a_generator_is_its_own(device: Device) -> None:
-    """torch.Generator(device) repeats its numbers by its seed, and leaves the default one alone."""
+    """A torch.Generator(device) repeats its numbers by its seed, and does not change the default generator."""
     one, other = (torch.Generator(device.first).manual_seed(5) for _ in range(2))
     torch.manual_seed(1)
     expected = numbers(device)
     torch.manual_seed(1)
     assert numbers(device, one) == numbers(device, other)
     assert one.initial_seed() == 5
-    assert numbers(device) == expected, "numbers of a generator moved the default one"
+    assert numbers(device) == expected, "drawing from a generator changed the default generator"
 
 
 @promise("generator.get_state", "generator.set_state")
 def test_a_state_can_be_kept(device: Device) -> None:
-    """set_state(get_state()) repeats what followed; the state is a tensor of bytes on the CPU."""
+    """set_state(get_state()) repeats the numbers that followed; the state is a tensor of bytes on the CPU."""
     generator = torch.Generator(device.first).manual_seed(3)
     numbers(device, generator)
     state = generator.get_state()
@@ -66,7 +66,7 @@ def test_a_state_can_be_kept(device: Device) -> None:
 
 @promise("generator.clone_impl")
 def test_a_generator_can_be_cloned(device: Device) -> None:
-    """clone_state() gives a generator that goes on from the same place, apart from the first."""
+    """clone_state() returns an independent generator that continues at the state of the original."""
     generator = torch.Generator(device.first).manual_seed(3)
     numbers(device, generator)
     clone = generator.clone_state()
@@ -75,7 +75,7 @@ def test_a_generator_can_be_cloned(device: Device) -> None:
 
 @promise("generator.seed")
 def test_a_seed_can_be_drawn(device: Device) -> None:
-    """Generator.seed() gives a seed that is in use afterwards."""
+    """Generator.seed() sets a random seed and returns it."""
     generator = torch.Generator(device.first)
     seed = generator.seed()
     assert generator.initial_seed() == seed
@@ -85,12 +85,12 @@ def test_a_seed_can_be_drawn(device: Device) -> None:
 
 @promise("generator.set_offset", "generator.get_offset")
 def test_an_offset_moves_the_numbers(accelerator: Device) -> None:
-    """set_offset(get_offset()) repeats what followed; a seed sets the offset to zero."""
+    """set_offset() of an earlier offset repeats the numbers that followed; a seed sets the offset to zero."""
     generator = torch.Generator(accelerator.first).manual_seed(3)
     assert generator.get_offset() == 0
     expected = numbers(accelerator, generator)
     moved = generator.get_offset()
-    assert moved > 0, "numbers were drawn, and the offset did not move"
+    assert moved > 0, "numbers were drawn, but the offset did not change"
     generator.set_offset(0)
     assert numbers(accelerator, generator) == expected
     assert generator.get_offset() == moved
@@ -109,7 +109,7 @@ def test_a_state_can_be_shared(accelerator: Device) -> None:
 @promise("module.get_rng_state", "module.set_rng_state")
 @pytest.mark.parametrize("form", ["nothing", "index", "string", "device"])
 def test_the_module_keeps_states(accelerator: Device, form: str) -> None:
-    """torch.<device>.get_rng_state() and set_rng_state() take no device, an index, a string and a torch.device."""
+    """torch.<device>.get_rng_state() and set_rng_state() accept no device, an index, a string and a torch.device."""
     given: dict[str, list[Any]] = {"index": [0], "string": [f"{accelerator.name}:0"], "device": [accelerator.first]}
     where = given.get(form, [])
     state = accelerator.module.get_rng_state(*where)
@@ -120,7 +120,7 @@ def test_the_module_keeps_states(accelerator: Device, form: str) -> None:
 
 @promise("module.get_rng_state", "module.device_count")
 def test_fork_rng_leaves_no_trace(accelerator: Device) -> None:
-    """Numbers drawn inside of torch.random.fork_rng(device_type=...) do not move those that follow."""
+    """Numbers drawn inside of torch.random.fork_rng(device_type=...) do not change those that follow."""
     torch.manual_seed(5)
     expected = numbers(accelerator)
     torch.manual_seed(5)
@@ -131,7 +131,7 @@ def test_fork_rng_leaves_no_trace(accelerator: Device) -> None:
 
 @promise("module._initialized", "module.get_rng_state")
 def test_a_checkpoint_draws_the_same_numbers(accelerator: Device) -> None:
-    """torch.utils.checkpoint computes again with the same dropout: gradients are those of the first pass."""
+    """torch.utils.checkpoint recomputes the forward pass with the same dropout mask."""
     x = torch.ones(1000, device=accelerator.first, requires_grad=True)
     y = checkpoint(lambda value: torch.nn.functional.dropout(value * 2, 0.5), x, use_reentrant=False)
     y.sum().backward()
@@ -141,7 +141,7 @@ def test_a_checkpoint_draws_the_same_numbers(accelerator: Device) -> None:
 
 @promise("accelerator_hooks.getDefaultGenerator")
 def test_each_device_has_its_own_numbers(accelerator: Device) -> None:
-    """Numbers drawn on one device do not move those of another one."""
+    """Numbers drawn on one device do not change those of another one."""
     second = accelerator.second
     torch.manual_seed(5)
     expected = torch.rand(10, device=second).tolist()

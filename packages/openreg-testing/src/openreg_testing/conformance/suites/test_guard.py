@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device guard: which device is current, for whom, and that operators and backward passes leave it as it was."""
+"""The device guard: the current device of each thread, which operators and backward passes do not change."""
 
 import threading
 
@@ -11,7 +11,7 @@ from openreg_testing.conformance.harness import Device, promise
 
 @promise("guard.exchangeDevice", "guard.getDevice")
 def test_a_context_makes_a_device_current(accelerator: Device) -> None:
-    """`with torch.accelerator.device_index(i)` makes device i current, and gives the old one back."""
+    """`with torch.accelerator.device_index(i)` makes device i current, and restores the old one."""
     before = torch.accelerator.current_device_index()
     with torch.accelerator.device_index(accelerator.second.index):
         assert torch.accelerator.current_device_index() == 1
@@ -30,7 +30,7 @@ def test_an_exception_gives_the_device_back(accelerator: Device) -> None:
 
 @promise("guard.setDevice")
 def test_setting_a_device_holds(accelerator: Device) -> None:
-    """torch.accelerator.set_device_index() makes a device current until another one is."""
+    """torch.accelerator.set_device_index() makes a device current until the next change."""
     torch.accelerator.set_device_index(accelerator.second)
     assert torch.accelerator.current_device_index() == 1
     assert torch.empty(1, device=accelerator.name).device.index == 1
@@ -40,7 +40,7 @@ def test_setting_a_device_holds(accelerator: Device) -> None:
 
 @promise("guard.setDevice")
 def test_a_thread_has_its_own_current_device(accelerator: Device) -> None:
-    """The current device is of the thread: what another thread sets changes nothing here."""
+    """Each thread has its own current device, which other threads do not change."""
     second, seen = accelerator.second, []
 
     def work() -> None:
@@ -56,7 +56,7 @@ def test_a_thread_has_its_own_current_device(accelerator: Device) -> None:
 
 @promise("guard.exchangeDevice")
 def test_an_operator_runs_where_its_operands_are(accelerator: Device) -> None:
-    """An operator on another device than the current one runs there, and leaves the current one."""
+    """An operator runs on the device of its operands, and does not change the current device."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
     y = x + x
     assert y.device == accelerator.second
@@ -66,7 +66,7 @@ def test_an_operator_runs_where_its_operands_are(accelerator: Device) -> None:
 
 @promise("guard.exchangeDevice")
 def test_two_devices_do_not_mix(accelerator: Device) -> None:
-    """An operator whose operands are on two devices raises RuntimeError; both stay usable."""
+    """An operator whose operands are on two devices raises RuntimeError, and both devices stay usable."""
     x, y = accelerator.tensor(1, 2), accelerator.tensor(3, 4, device=accelerator.second)
     with pytest.raises(RuntimeError):
         x + y
@@ -76,7 +76,7 @@ def test_two_devices_do_not_mix(accelerator: Device) -> None:
 
 @promise("guard.exchangeDevice")
 def test_a_copy_goes_from_device_to_device(accelerator: Device) -> None:
-    """A tensor that is copied to another device has the same numbers, whichever device is current."""
+    """A tensor keeps its numbers when it is copied to another device, whichever device is current."""
     x = accelerator.tensor(1, 2, 3)
     y = x.to(accelerator.second)
     assert y.device == accelerator.second
@@ -87,7 +87,7 @@ def test_a_copy_goes_from_device_to_device(accelerator: Device) -> None:
 
 @promise("accelerator_hooks.exchangeDevice", "accelerator_hooks.setCurrentDevice", "accelerator_hooks.getCurrentDevice")
 def test_the_hooks_see_the_same_device(accelerator: Device) -> None:
-    """The hooks and the guard have one current device."""
+    """The hooks and the guard get and set one and the same current device."""
     last = accelerator.count - 1
     torch._C._accelerator_hooks_set_current_device(last)
     assert torch._C._accelerator_hooks_get_current_device() == last
@@ -99,14 +99,14 @@ def test_the_hooks_see_the_same_device(accelerator: Device) -> None:
 @promise("accelerator_hooks.maybeExchangeDevice")
 @pytest.mark.usefixtures("accelerator")
 def test_an_exchange_with_no_device_changes_nothing() -> None:
-    """maybe_exchange_device(-1) leaves the device, as a guard for no device does."""
+    """maybe_exchange_device(-1) does not change the current device, as a guard for no device does."""
     torch._C._accelerator_hooks_maybe_exchange_device(-1)
     assert torch.accelerator.current_device_index() == 0
 
 
 @promise("registration.a backward pass", "accelerator_hooks.hasPrimaryContext")
 def test_a_backward_pass_gives_gradients(device: Device) -> None:
-    """backward() runs on the device and leaves gradients there."""
+    """backward() runs on the device, and the gradients are on the device."""
     x = device.tensor(1, 2, 3).requires_grad_()
     (x * x).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
@@ -116,7 +116,7 @@ def test_a_backward_pass_gives_gradients(device: Device) -> None:
 
 @promise("registration.a backward pass")
 def test_a_model_trains(device: Device) -> None:
-    """A step of SGD on the device gives the parameters that it gives on the CPU."""
+    """Steps of SGD on the device change the parameters as on the CPU."""
     torch.manual_seed(3)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     here = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
@@ -135,7 +135,7 @@ def test_a_model_trains(device: Device) -> None:
 
 @promise("guard.setDevice", "registration.a backward pass")
 def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: Device) -> None:
-    """Autograd's thread sets the device of a gradient; the calling thread's stays."""
+    """Autograd's thread changes its own current device for a gradient, not that of the calling thread."""
     x = accelerator.tensor(1, 2, device=accelerator.second).requires_grad_()
     (x * 3).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
@@ -145,7 +145,7 @@ def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: D
 
 @promise("registration.a backward pass")
 def test_gradients_cross_devices(accelerator: Device) -> None:
-    """A graph over two devices, or over a device and the CPU, gives gradients where the leaves are."""
+    """In a graph over a device and the CPU, the gradients are on the devices of their leaves."""
     x, y = torch.ones(2, requires_grad=True), accelerator.tensor(2, 3).requires_grad_()
     (x.to(accelerator.first) * y).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
@@ -157,10 +157,10 @@ def test_gradients_cross_devices(accelerator: Device) -> None:
 
 @promise("guard.synchronizeDevice")
 def test_a_device_can_be_waited_for(accelerator: Device) -> None:
-    """torch.accelerator.synchronize() returns when all work of all streams of the device is done."""
+    """torch.accelerator.synchronize() returns when all tasks of all streams of the device are complete."""
     x = torch.ones(1 << 16).to(accelerator.first)
     for _ in range(20):
         x = x * 1.5 - 0.5
     torch.accelerator.synchronize()
-    assert torch.accelerator.current_stream().query(), "work is left after torch.accelerator.synchronize()"
+    assert torch.accelerator.current_stream().query(), "tasks are pending after torch.accelerator.synchronize()"
     assert (x.cpu() == 1).all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every module of PyTorch's own list (ModuleInfo): on the device it gives what the CPU gives, and gradients."""
+"""Every module of PyTorch's own list (ModuleInfo): its results and gradients on the device and on the CPU are equal."""
 
 import pytest
 import torch
@@ -12,13 +12,13 @@ from openreg_testing.conformance.harness import Device, promise
 @promise("registration.a backward pass")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_module_gives_what_the_cpu_gives(device: Device, info: ModuleInfo) -> None:
-    """A module on the device gives the results and gradients of the same module on the CPU, in float32."""
+    """A module on the device has the results and gradients of an equal module on the CPU, in float32."""
     modules.compare(device.first, info, lambda module: module, samples=4)
 
 
 @promise("registration.a backward pass")
 def test_a_module_moves_there_and_back(device: Device) -> None:
-    """Module.to() takes parameters and buffers to the device and back, with their numbers."""
+    """Module.to() moves parameters and buffers to the device and back, and keeps their numbers."""
     module = torch.nn.BatchNorm1d(3)
     state = {name: value.clone() for name, value in module.state_dict().items()}
     module.to(device.first)

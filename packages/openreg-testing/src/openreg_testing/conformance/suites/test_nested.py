@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nested tensors: every operator of PyTorch's own table on those of layout torch.jagged, and what strided ones do."""
+"""Nested tensors: every operator of PyTorch's own table on the layout torch.jagged, and uses of the strided layout."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensor
 
 
 def parts(device: torch.device, *lengths: int, width: int = 4) -> list[torch.Tensor]:
-    """Sequences of rows, on the device."""
+    """Returns matrices with these numbers of rows, on the device."""
     return [(torch.arange(n * width).reshape(n, width) / 8 - 1).to(device) for n in lengths]
 
 
 def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, seed: int = 1) -> Any:
-    """Sequences of rows with heads, a leaf."""
+    """Returns a jagged tensor of random sequences with heads, which is a leaf and requires a gradient."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(sum(lengths), heads, width, generator=generator)
     offsets = torch.tensor([0, *lengths]).cumsum(0)
@@ -35,13 +35,13 @@ def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, 
 @promise(PADDING)
 @pytest.mark.parametrize("entry", jagged.entries(), ids=lambda op: op.full_name)
 def test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives(device: Device, entry: Any) -> None:
-    """An operator on jagged nested tensors gives the results, gradients and kinds of errors of the CPU."""
+    """An operator on jagged nested tensors has the results, gradients and exception types of the CPU."""
     jagged.compare(device.first, entry)
 
 
 @promise(PADDING)
 def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
-    """nested_tensor, as_nested_tensor, nested_tensor_from_jagged and narrow make tensors whose parts come back."""
+    """unbind() returns the parts of nested_tensor, as_nested_tensor, nested_tensor_from_jagged and narrow."""
     given = parts(device.first, 2, 3, 1)
     offsets = torch.tensor([0, 2, 5, 6]).to(device.first)
     padded = torch.zeros(3, 3, 4).to(device.first)
@@ -61,7 +61,7 @@ def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
 
 @promise(PADDING)
 def test_jagged_tensors_move_there_and_back(device: Device) -> None:
-    """Tensor.to() moves values and offsets."""
+    """Tensor.to() moves the values and offsets of a jagged tensor to the device and back."""
     here: Any = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
     there = here.to(device.first)
     assert there.device == there.offsets().device == device.first
@@ -72,7 +72,7 @@ def test_jagged_tensors_move_there_and_back(device: Device) -> None:
 @promise(ATTENTION)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Device, causal: bool) -> None:
-    """Attention on jagged tensors gives what it gives for each sequence alone, and gradients."""
+    """Attention on jagged tensors has the results and gradients of attention on each sequence alone."""
     operands = [ragged(accelerator.first, 5, 2, 7, seed=seed) for seed in (1, 2, 3)]
     offsets = operands[0].offsets()
     query, key, value = (
@@ -98,7 +98,7 @@ def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Devic
 
 @promise(STRIDED)
 def test_strided_nested_tensors_are_padded_and_taken_apart(device: Device) -> None:
-    """Nested tensors of strided layout are made, computed with, padded, and taken apart on the device."""
+    """The device supports nested tensors of strided layout: construction, arithmetic, padding and unbind()."""
     given = parts(device.first, 2, 3)
     made = torch.nested.nested_tensor(given)
     assert made.device == device.first
@@ -111,7 +111,7 @@ def test_strided_nested_tensors_are_padded_and_taken_apart(device: Device) -> No
 
 @promise(STRIDED)
 def test_a_transformer_encoder_leaves_padding_out(device: Device) -> None:
-    """In evaluation nn.TransformerEncoder computes a padded batch without the padding, and gives zeros in its place."""
+    """In evaluation nn.TransformerEncoder computes a batch without its padding, and returns zeros in its place."""
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     plain = torch.nn.TransformerEncoder(layer, 2).eval()

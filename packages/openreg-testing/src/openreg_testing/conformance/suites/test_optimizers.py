@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device are those on the CPU."""
+"""Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU."""
 
 from functools import partial
 from typing import Any
@@ -15,13 +15,13 @@ BACKWARD = "registration.a backward pass"
 
 
 def parameters(device: torch.device) -> list[torch.nn.Parameter]:
-    """The same ones on every device."""
+    """Returns parameters that are equal on all devices."""
     torch.manual_seed(5)
     return [torch.nn.Parameter(torch.randn(4, 3).to(device)), torch.nn.Parameter(torch.randn(3, 5).to(device))]
 
 
 def train(info: OptimizerInfo, device: torch.device, kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """The parameters after a few steps towards a product of zeros."""
+    """Returns the parameters on the CPU after STEPS steps of an optimizer."""
     weights = parameters(device)
     data = torch.linspace(-1, 1, 8).view(2, 4).to(device)
     make: Any = info.optim_cls
@@ -43,7 +43,7 @@ def train(info: OptimizerInfo, device: torch.device, kwargs: dict[str, Any]) -> 
 
 
 def settings(info: OptimizerInfo, device: Device) -> list[dict[str, Any]]:
-    """Those of PyTorch's list that hold for any device."""
+    """Returns those settings of PyTorch's list that apply to any device."""
     inputs = info.optim_inputs_func(device=device.first)
     plain = [dict(item.kwargs) for item in inputs if not {"capturable", "fused", "foreach"} & set(item.kwargs)]
     return [kwargs for kwargs in plain if not any(isinstance(value, torch.Tensor) for value in kwargs.values())]
@@ -53,11 +53,11 @@ def settings(info: OptimizerInfo, device: Device) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("form", ["one by one", "foreach"])
 @pytest.mark.parametrize("info", optim_db, ids=lambda info: info.optim_cls.__name__)
 def test_steps_are_those_of_the_cpu(device: Device, info: OptimizerInfo, form: str) -> None:
-    """An optimizer changes parameters of the device as it changes those of the CPU, with each of its settings."""
+    """An optimizer changes parameters on the device as on the CPU, with each of its settings."""
     if info.only_supports_sparse_grads:
-        pytest.skip("takes sparse gradients only")
+        pytest.skip(f"{info.optim_cls.__name__} accepts only sparse gradients")
     if form not in ("one by one", *info.supported_impls):
-        pytest.skip(f"PyTorch has no {form} form of it")
+        pytest.skip(f"PyTorch has no {form} implementation of {info.optim_cls.__name__}")
     extra = {"foreach": form == "foreach"} if "foreach" in info.supported_impls else {}
     for kwargs in settings(info, device):
         found, expected = train(info, device.first, {**kwargs, **extra}), train(info, torch.device("cpu"), kwargs)
@@ -67,7 +67,7 @@ def test_steps_are_those_of_the_cpu(device: Device, info: OptimizerInfo, form: s
 
 @promise(BACKWARD)
 def test_state_lies_with_the_parameters(device: Device) -> None:
-    """What an optimizer keeps of a parameter is on the parameter's device."""
+    """The state that an optimizer keeps for a parameter is on the parameter's device."""
     weights = parameters(device.first)
     optimizer = torch.optim.Adam(weights)
     for weight in weights:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files: what torch.save writes of tensors on the device, torch.load reads there and elsewhere."""
+"""Files: torch.load() of tensors that torch.save() wrote, on the device and on the CPU."""
 
 import copy
 import io
@@ -14,7 +14,7 @@ SAVED = "registration.torch.save and torch.load"
 
 
 def through_a_file(value: Any, **options: Any) -> Any:
-    """What torch.load gives of what torch.save wrote."""
+    """Saves a value with torch.save() and returns the result of torch.load()."""
     file = io.BytesIO()
     torch.save(value, file)
     file.seek(0)
@@ -28,7 +28,7 @@ def through_a_file(value: Any, **options: Any) -> Any:
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
 def test_a_tensor_comes_back_to_its_device(device: Device, dtype: torch.dtype) -> None:
-    """torch.load gives a tensor on the device that it was saved from."""
+    """torch.load returns a tensor on the device from which it was saved."""
     x = torch.tensor([0, 1, 2]).to(dtype).to(device.first)
     y = through_a_file(x)
     assert y.device == x.device
@@ -38,7 +38,7 @@ def test_a_tensor_comes_back_to_its_device(device: Device, dtype: torch.dtype) -
 
 @promise(SAVED)
 def test_a_file_can_be_read_without_the_device(device: Device) -> None:
-    """torch.load(map_location="cpu") gives tensors of the CPU."""
+    """torch.load(map_location="cpu") returns tensors on the CPU."""
     y = through_a_file({"x": device.tensor(1, 2)}, map_location="cpu")["x"]
     assert y.device.type == "cpu"
     assert y.tolist() == [1, 2]
@@ -46,7 +46,7 @@ def test_a_file_can_be_read_without_the_device(device: Device) -> None:
 
 @promise(SAVED, "module._utils._get_device_index")
 def test_a_file_of_the_cpu_can_be_read_to_the_device(device: Device) -> None:
-    """torch.load(map_location=device) puts tensors of the CPU there, by name, index or torch.device."""
+    """torch.load(map_location=device) loads tensors of the CPU to a device, given as a string or torch.device."""
     for where in (device.name, str(device.first), device.first):
         y = through_a_file(torch.ones(2), map_location=where)
         assert y.device == device.first
@@ -55,7 +55,7 @@ def test_a_file_of_the_cpu_can_be_read_to_the_device(device: Device) -> None:
 
 @promise(SAVED)
 def test_storages_stay_shared(device: Device) -> None:
-    """Two views of one storage share one storage after they were saved and loaded."""
+    """Two views of one storage still share a storage after they were saved and loaded."""
     x = device.tensor(1, 2, 3, 4)
     y, z = through_a_file([x[:2], x[1:]])
     y.fill_(7)
@@ -64,7 +64,7 @@ def test_storages_stay_shared(device: Device) -> None:
 
 @promise(SAVED)
 def test_a_state_dict_comes_back(device: Device) -> None:
-    """A module's state_dict is loaded into another module of the device, and of the CPU."""
+    """A module's state_dict() can be loaded into another module on the device, and on the CPU."""
     module = torch.nn.Linear(3, 2).to(device.first)
     other = torch.nn.Linear(3, 2).to(device.first)
     other.load_state_dict(through_a_file(module.state_dict()))
@@ -76,7 +76,7 @@ def test_a_state_dict_comes_back(device: Device) -> None:
 
 @promise(SAVED)
 def test_a_parameter_stays_a_parameter(device: Device) -> None:
-    """A parameter is loaded as one, with requires_grad."""
+    """torch.load returns a parameter as a parameter, with requires_grad."""
     y = through_a_file(torch.nn.Parameter(device.tensor(1, 2)))
     assert isinstance(y, torch.nn.Parameter)
     assert y.requires_grad
@@ -85,7 +85,7 @@ def test_a_parameter_stays_a_parameter(device: Device) -> None:
 
 @promise(SAVED)
 def test_a_tensor_of_another_device_comes_back_there(accelerator: Device) -> None:
-    """A tensor of the second device is loaded to the second device, and where map_location says otherwise, there."""
+    """A tensor of the second device is loaded to that device, unless map_location names another one."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
     assert through_a_file(x).device == accelerator.second
     moved = through_a_file(x, map_location={str(accelerator.second): str(accelerator.first)})
@@ -94,7 +94,7 @@ def test_a_tensor_of_another_device_comes_back_there(accelerator: Device) -> Non
 
 @promise(SAVED)
 def test_a_deep_copy_stays_on_the_device(device: Device) -> None:
-    """copy.deepcopy gives a tensor with memory of its own on the same device."""
+    """copy.deepcopy returns a tensor on the same device, in new memory."""
     x = device.tensor(1, 2)
     y = copy.deepcopy(x)
     y.fill_(5)
@@ -104,7 +104,7 @@ def test_a_deep_copy_stays_on_the_device(device: Device) -> None:
 
 @promise(SAVED)
 def test_an_optimizer_comes_back(device: Device) -> None:
-    """The state of an optimizer is saved, loaded and goes on as before."""
+    """The state of an optimizer can be saved and loaded into another optimizer."""
     x = torch.nn.Parameter(device.tensor(1, 2))
     optimizer = torch.optim.Adam([x], lr=0.1)
     x.grad = torch.ones_like(x)

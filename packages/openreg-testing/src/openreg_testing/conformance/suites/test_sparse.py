@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors of the five layouts: made, taken apart, converted, multiplied, and gradients that are sparse."""
+"""Sparse tensors of the five layouts: construction, members, conversions, products, and sparse gradients."""
 
 import io
 from collections.abc import Callable
@@ -31,14 +31,14 @@ OPTIMIZERS = (torch.optim.SGD, torch.optim.Adagrad, torch.optim.SparseAdam)
 
 
 def plain(device: torch.device) -> torch.Tensor:
-    """A matrix that is mostly zeros, with rows and columns of nothing else."""
+    """Returns a dense matrix of mostly zeros; some of its rows and columns contain only zeros."""
     x = torch.zeros(4, 6)
     x[0, 1], x[0, 5], x[2, 0], x[2, 1], x[3, 3] = 1.0, -2.0, 3.0, 0.5, 4.0
     return x.to(device)
 
 
 def members(x: torch.Tensor) -> list[torch.Tensor]:
-    """The indices or pointers, and the values."""
+    """Returns the indices or pointers, and the values of a sparse tensor."""
     if x.layout == torch.sparse_coo:
         return [x._indices(), x._values()]
     if x.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -47,7 +47,7 @@ def members(x: torch.Tensor) -> list[torch.Tensor]:
 
 
 def assert_same(ours: torch.Tensor, theirs: torch.Tensor, device: torch.device) -> None:
-    """One layout, one set of indices and values, and ours on the device."""
+    """Raises AssertionError unless layouts, indices and values are equal, and `ours` is on the device."""
     assert ours.layout == theirs.layout
     assert all(member.device == device for member in members(ours))
     for one, other in zip(members(ours), members(theirs), strict=True):
@@ -57,7 +57,7 @@ def assert_same(ours: torch.Tensor, theirs: torch.Tensor, device: torch.device) 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_dense_tensor_becomes_sparse_and_dense_again(device: Device, layout: str) -> None:
-    """Members are tensors of the device, with the indices and values that the CPU gives."""
+    """The indices and values of a converted tensor are on the device, and equal those of the CPU."""
     x = CONVERSIONS[layout](plain(device.first))
     assert_same(x, CONVERSIONS[layout](plain(torch.device("cpu"))), device.first)
     assert torch.equal(x.to_dense().cpu(), plain(torch.device("cpu")))
@@ -66,7 +66,7 @@ def test_a_dense_tensor_becomes_sparse_and_dense_again(device: Device, layout: s
 @promise(COMPRESSED, FLATTEN)
 @pytest.mark.parametrize(("origin", "target"), PAIRS, ids=[f"{one}-{other}" for one, other in PAIRS])
 def test_one_layout_becomes_another(device: Device, origin: str, target: str) -> None:
-    """Where the CPU converts between two layouts, the device does."""
+    """The device converts between two layouts if the CPU does, and raises the CPU's type of exception otherwise."""
     try:
         expected = CONVERSIONS[target](CONVERSIONS[origin](plain(torch.device("cpu"))))
     except RuntimeError as error:
@@ -78,7 +78,7 @@ def test_one_layout_becomes_another(device: Device, origin: str, target: str) ->
 
 @promise(COO)
 def test_elements_of_one_place_are_added(device: Device) -> None:
-    """coalesce() sorts the indices and adds what stands for one place."""
+    """coalesce() sorts the indices and adds the values of equal indices."""
     places = torch.tensor([[2, 0, 2], [1, 3, 1]]).to(device.first)
     x = torch.sparse_coo_tensor(places, device.tensor(1, 2, 4), (3, 4))
     assert not x.is_coalesced()
@@ -88,7 +88,7 @@ def test_elements_of_one_place_are_added(device: Device) -> None:
 
 
 def product_and_gradients(where: torch.device, layout: str) -> list[torch.Tensor]:
-    """A product of a sparse matrix and a dense one, and the gradients of both."""
+    """Returns the product of a sparse matrix and a dense one, and the gradients of both."""
     x = CONVERSIONS[layout](plain(where)).requires_grad_()
     y = (torch.arange(12.0).view(6, 2) / 8).to(where).requires_grad_()
     result = x @ y
@@ -101,7 +101,7 @@ def product_and_gradients(where: torch.device, layout: str) -> list[torch.Tensor
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_product_with_a_dense_matrix_and_its_gradients(device: Device, layout: str) -> None:
-    """Forward, and gradients of both operands, for layouts of which the CPU has both."""
+    """A product of a sparse and a dense matrix and its gradients equal those of the CPU, if the CPU supports them."""
     try:
         expected = product_and_gradients(torch.device("cpu"), layout)
     except RuntimeError as error:
@@ -114,7 +114,7 @@ def test_a_product_with_a_dense_matrix_and_its_gradients(device: Device, layout:
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", ["coo", "csr"])
 def test_sums_products_and_masks_of_elements(device: Device, layout: str) -> None:
-    """With a number, with each other, with a dense tensor."""
+    """Sums and products with numbers, sparse and dense tensors, and masks equal those of dense tensors."""
     cpu = torch.device("cpu")
     x, dense = CONVERSIONS[layout](plain(device.first)), plain(cpu)
     for result, expected in (
@@ -133,7 +133,7 @@ def test_sums_products_and_masks_of_elements(device: Device, layout: str) -> Non
 @promise(COO)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda cls: str(cls.__name__))
 def test_a_sparse_gradient_steps_an_embedding(device: Device, optimizer: type[torch.optim.Optimizer]) -> None:
-    """nn.Embedding(sparse=True) has a sparse gradient, which these optimisers take."""
+    """nn.Embedding(sparse=True) has a sparse gradient, which SGD, Adagrad and SparseAdam accept."""
     found = []
     for where in (device.first, torch.device("cpu")):
         layer = torch.nn.Embedding(6, 2, sparse=True, _weight=torch.arange(12.0).view(6, 2) / 4).to(where)
@@ -150,7 +150,7 @@ def test_a_sparse_gradient_steps_an_embedding(device: Device, optimizer: type[to
 
 @promise(COO, COMPRESSED)
 def test_wrong_indices_are_found_where_that_is_asked_for(device: Device) -> None:
-    """check_invariants=True raises RuntimeError on the calling line."""
+    """With check_invariants=True, wrong indices raise RuntimeError on the calling line."""
     with pytest.raises(RuntimeError, match="index"):
         torch.sparse_coo_tensor(torch.tensor([[0, 9]]), [1.0, 2.0], (3,), device=device.first, check_invariants=True)
     with pytest.raises(RuntimeError, match="col_indices"):
@@ -160,7 +160,7 @@ def test_wrong_indices_are_found_where_that_is_asked_for(device: Device) -> None
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_file_keeps_them(device: Device, layout: str) -> None:
-    """torch.load gives them on their device, and elsewhere where it is told to."""
+    """torch.load returns a sparse tensor on the device from which it was saved, unless map_location names another."""
     x = CONVERSIONS[layout](plain(device.first))
     file = io.BytesIO()
     torch.save(x, file)
@@ -173,7 +173,7 @@ def test_a_file_keeps_them(device: Device, layout: str) -> None:
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_they_stay_on_the_second_device(device: Device, layout: str) -> None:
-    """Results are on the operands' device, which need not be the current one."""
+    """Results of sparse tensors are on the device of their operands, also if another device is current."""
     x = CONVERSIONS[layout](plain(device.second))
     for result in (x * 2, x.clone(), x.to(torch.float64)):
         assert all(member.device == device.second for member in members(result))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Streams: work of one is in order, work of two waits only where it is told to, and each thread has its current one."""
+"""Streams: the order of tasks in a stream, waits between streams, and the current stream of each thread."""
 
 import threading
 
@@ -12,7 +12,7 @@ SIZE = 1 << 18  # elements: kernels that take a while
 
 
 def much_work(x: torch.Tensor) -> torch.Tensor:
-    """Kernels in a row that leave ones as they are, each after the one before."""
+    """Launches several dependent kernels that do not change a tensor of ones."""
     for _ in range(30):
         x = x * 3 - 2
     return x
@@ -20,7 +20,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
 
 @promise("guard.getStream")
 def test_there_is_a_current_stream(accelerator: Device) -> None:
-    """torch.accelerator.current_stream() gives a stream of the current device, the same one each time."""
+    """torch.accelerator.current_stream() returns a stream of the current device, and an equal one for each call."""
     stream = torch.accelerator.current_stream()
     assert stream.device == accelerator.first
     assert stream == torch.accelerator.current_stream()
@@ -28,7 +28,7 @@ def test_there_is_a_current_stream(accelerator: Device) -> None:
 
 @promise("guard.getNewStream")
 def test_a_new_stream_is_another_one(accelerator: Device) -> None:
-    """torch.Stream(device) gives a stream other than the current one."""
+    """torch.Stream(device) returns another stream than the current one."""
     stream = torch.Stream(accelerator.first)
     assert stream.device == accelerator.first
     assert stream != torch.accelerator.current_stream()
@@ -36,7 +36,7 @@ def test_a_new_stream_is_another_one(accelerator: Device) -> None:
 
 @promise("guard.getNewStream")
 def test_a_stream_has_a_priority(accelerator: Device) -> None:
-    """torch.Stream(device, priority) takes a priority; work on such streams is right."""
+    """torch.Stream(device, priority) accepts a priority, and kernels on such streams compute correct results."""
     low, high = torch.Stream(accelerator.first, priority=0), torch.Stream(accelerator.first, priority=-1)
     x = accelerator.tensor()
     accelerator.wait()
@@ -51,7 +51,7 @@ def test_a_stream_has_a_priority(accelerator: Device) -> None:
 
 @promise("guard.exchangeStream")
 def test_a_context_makes_a_stream_current(streams: Device) -> None:
-    """`with stream:` makes a stream current, and gives the old one back, also nested."""
+    """`with stream:` makes a stream current, and restores the old one; contexts can be nested."""
     before = torch.accelerator.current_stream()
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     with one:
@@ -64,7 +64,7 @@ def test_a_context_makes_a_stream_current(streams: Device) -> None:
 
 @promise("guard.exchangeStream")
 def test_a_stream_can_be_set(streams: Device) -> None:
-    """torch.accelerator.set_stream() makes a stream current until another one is."""
+    """torch.accelerator.set_stream() makes a stream current until the next change."""
     before, stream = torch.accelerator.current_stream(), torch.Stream(streams.first)
     torch.accelerator.set_stream(stream)
     try:
@@ -75,7 +75,7 @@ def test_a_stream_can_be_set(streams: Device) -> None:
 
 @promise("guard.exchangeStream")
 def test_a_thread_has_its_own_current_stream(streams: Device) -> None:
-    """The current stream is of the thread: another thread begins with the default one."""
+    """Each thread has its own current stream, and begins with the default stream."""
     default, seen = torch.accelerator.current_stream(), []
     with torch.Stream(streams.first):
         thread = threading.Thread(target=lambda: seen.append(torch.accelerator.current_stream()))
@@ -86,7 +86,7 @@ def test_a_thread_has_its_own_current_stream(streams: Device) -> None:
 
 @promise("guard.exchangeStream")
 def test_a_stream_of_another_device_makes_that_device_current(streams: Device) -> None:
-    """`with stream:` of another device makes that device current too, and gives back both."""
+    """`with stream:` of another device also makes that device current, and restores device and stream."""
     stream = torch.Stream(streams.second)
     with stream:
         assert torch.accelerator.current_device_index() == 1
@@ -96,7 +96,7 @@ def test_a_stream_of_another_device_makes_that_device_current(streams: Device) -
 
 @promise("guard.synchronizeStream", "guard.queryStream")
 def test_a_stream_can_be_waited_for(streams: Device) -> None:
-    """After Stream.synchronize() the stream's work is done: query() is true."""
+    """After Stream.synchronize() all tasks of the stream are complete, and query() is true."""
     x, stream = torch.ones(SIZE).to(streams.first), torch.Stream(streams.first)
     streams.wait()
     with stream:
@@ -120,7 +120,7 @@ def test_work_on_one_stream_is_in_order(streams: Device) -> None:
 
 @promise("guard.block", "guard.record")
 def test_a_stream_waits_for_another(streams: Device) -> None:
-    """After b.wait_stream(a), what runs on b sees what was launched on a before."""
+    """After b.wait_stream(a), kernels on b run after the kernels that were launched on a before."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     for _ in range(5):
         with one:
@@ -130,18 +130,18 @@ def test_a_stream_waits_for_another(streams: Device) -> None:
         with other:
             y = x * 2
         other.synchronize()
-        assert (y.cpu() == 4).all(), "a kernel ran before the stream that it waits for was done"
+        assert (y.cpu() == 4).all(), "a kernel ran before the stream for which it waits was complete"
 
 
 @promise("guard.queryStream")
 def test_an_idle_stream_says_so(streams: Device) -> None:
-    """Stream.query() is true for a stream that nothing was launched on."""
+    """Stream.query() is true for a stream without tasks."""
     assert torch.Stream(streams.first).query() is True
 
 
 @promise("guard.queryStream")
 def test_a_busy_stream_says_so(streams: Device) -> None:
-    """The host goes on while the device computes, and Stream.query() is false until the work is done."""
+    """The host continues while the device computes, and Stream.query() is false until all tasks are complete."""
     stream = torch.Stream(streams.first)
     with stream:
         for size in (256, 512, 1024, 2048):
@@ -151,7 +151,7 @@ def test_a_busy_stream_says_so(streams: Device) -> None:
             if not stream.query():
                 break
         else:
-            pytest.skip("the device is synchronous: a product of 2048 rows was done when its call returned")
+            pytest.skip("the device is synchronous: a product of 2048 rows was complete when its call returned")
     stream.synchronize()
     assert stream.query(), "query() is false after synchronize()"
     assert bool((y == size).all())
@@ -165,16 +165,16 @@ def test_no_stream_is_captured(streams: Device) -> None:
 
 @promise("guard.getStreamNativeHandle")
 def test_a_stream_has_a_native_handle(streams: Device) -> None:
-    """Stream.native_handle is a number, another one for another stream."""
+    """Stream.native_handle is an int that differs between streams."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
-    handles = [getattr(stream, "native_handle") for stream in (one, other)]  # noqa: B009  (unknown to annotations)
+    handles = [getattr(stream, "native_handle") for stream in (one, other)]  # noqa: B009  (absent from PyTorch's annotations)
     assert all(isinstance(handle, int) for handle in handles)
     assert handles[0] != handles[1]
 
 
 @promise("registration.aten::record_stream", "device_allocator.recordStream")
 def test_memory_is_kept_for_a_recorded_stream(streams: Device) -> None:
-    """Memory of a tensor is not handed out again while a stream that record_stream() named still uses it."""
+    """Memory of a deleted tensor is not reused while a stream passed to record_stream() still uses it."""
     side = torch.Stream(streams.first)
     for _ in range(10):
         x = torch.ones(SIZE, device=streams.first)
@@ -184,15 +184,15 @@ def test_memory_is_kept_for_a_recorded_stream(streams: Device) -> None:
             y = x + work
         x.record_stream(side)
         del x
-        torch.full((SIZE,), 100.0, device=streams.first)  # would take the memory if it were free
+        torch.full((SIZE,), 100.0, device=streams.first)  # would reuse the memory if it were free
         side.synchronize()
-        assert (y.cpu() == 2).all(), "memory was handed out while a recorded stream used it"
+        assert (y.cpu() == 2).all(), "memory was reused while a recorded stream used it"
         del work
 
 
 @promise("guard.getStream")
 def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: Device) -> None:
-    """Autograd runs a gradient on the stream of its forward operator, and joins the streams at the end."""
+    """Autograd computes a gradient on the stream of its forward operator, and synchronizes the streams at the end."""
     side = torch.Stream(streams.first)
     x = torch.ones(SIZE, device=streams.first, requires_grad=True)
     side.wait_stream(torch.accelerator.current_stream())
@@ -206,7 +206,7 @@ def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: Device) ->
 
 @promise("module.Stream")
 def test_the_module_has_a_stream_class(accelerator: Device) -> None:
-    """torch.<device>.Stream is a subclass of torch.Stream that is made on the current device."""
+    """torch.<device>.Stream() returns a torch.Stream on the current device."""
     stream = accelerator.module.Stream()
     assert isinstance(stream, torch.Stream)
     assert stream.device == accelerator.first
