@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The commands of this repository. `nox --list` shows them; arguments after `--` are passed on.
 
-Packages, their order and their lanes are read from the folders under packages/: a new package
+Packages, their order and their sessions are read from the folders under packages/: a new package
 needs no line here. The parts are in tools/.
 """
 
@@ -24,31 +24,31 @@ from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
 from tools.environments import fetch_all  # noqa: E402
-from tools.lane import NOX, PYTEST, Lane  # noqa: E402
 from tools.lock import lock  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
+from tools.package_session import NOX, PYTEST, PackageSession  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subsets import run_subsets  # noqa: E402
-from tools.torch_lanes import (  # noqa: E402
+from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
+from tools.torch_sessions import (  # noqa: E402
     run_interfaces,
     run_template,
-    run_torch_lanes,
+    run_torch_sessions,
 )
-from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
-LANES = [f"test-{name}" for name in PACKAGES]
+PACKAGE_SESSIONS = [f"test-{name}" for name in PACKAGES]
 # These sessions decide whether a change is good. Those without wheels come first: the wheels are built beside them.
 WITHOUT_WHEELS = ["asan", "tsan", "lint"]
-DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(LANES), "wheel-quality"]
+DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(PACKAGE_SESSIONS), "wheel-quality"]
 # These take longer: the workflow runs them, and `nox` without arguments does not.
 SLOW = [
     *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "libraries", "macos", "onnx"),
@@ -72,13 +72,13 @@ LINT_NEEDS = (
     *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
-nox.needs_version = ">=2026.10.20"  # tools/lane.py and .ci/run name it, too
+nox.needs_version = ">=2026.10.20"  # tools/package_session.py and .ci/run name it, too
 nox.options.default_venv_backend = "virtualenv"  # which needs a tenth of the time that Python's own venv needs
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
 nox.options.sessions = DEFAULT
 # Without a choice of sessions two run at a time, as most keep one core busy with one test after the other. A named
-# session shows what it does while it does it, and nox runs each of several in a process of its own, which it tells so.
+# session shows its progress. Nox runs each of several sessions in a process of its own, with --parallel-worker.
 CHOICES = ("-s", "-e", "-k", "-t", "-l", "-j", "--session", "--keyword", "--tag", "--list", "--parallel")
 OPTIONS = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
 JOBS = 1 if any(option.startswith(CHOICES) for option in OPTIONS) else min(2, usable_cores())
@@ -91,9 +91,9 @@ os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
 atexit.register(STOPWATCH.report, ROOT / ".nox" / "times.txt", parallel=PARALLEL)
 
 
-def lane(session: nox.Session) -> Lane:
+def package_session(session: nox.Session) -> PackageSession:
     """The session's environment, to install a package into."""
-    return Lane(session, WHEELHOUSE)
+    return PackageSession(session, WHEELHOUSE)
 
 
 @nox.session
@@ -109,7 +109,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def wheels(session: nox.Session) -> None:
-    """Fill dist/ with the wheel of every package, and fetch what lanes install besides."""
+    """Fill dist/ with the wheel of every package, and fetch what sessions install besides."""
     for wheel in WHEELHOUSE.provide(session, list(PACKAGES)).values():
         session.log(f"dist/{wheel.name}")
     fetch_all(session, WHEELHOUSE, extras=True)
@@ -142,22 +142,22 @@ def cibuildwheel(session: nox.Session) -> None:
 for package_name in PACKAGES:
 
     @nox.session(name=f"test-{package_name}", tags=["packages"])
-    def run_lane(session: nox.Session, name: str = package_name) -> None:
+    def run_package_tests(session: nox.Session, name: str = package_name) -> None:
         """Test one package: its wheel and what it declares, without the other packages."""
-        here = lane(session)
+        here = package_session(session)
         here.install(name, extra="test")
         here.test()
 
 
 @nox.session
 def torch(session: nox.Session) -> None:
-    """Every lane, with wheels built against another PyTorch (-- 2.14; -- nightly; -- 2.15 test-openreg-ops)."""
-    run_torch_lanes(session, LANES, STOPWATCH)
+    """Test every package, with wheels built against another PyTorch (-- 2.14; -- nightly; -- 2.15 test-openreg-ops)."""
+    run_torch_sessions(session, PACKAGE_SESSIONS, STOPWATCH)
 
 
 @nox.session(venv_backend="none")
 def interfaces(session: nox.Session) -> None:
-    """Print what the torch that wheels are built against asks of a backend, and did not when it was recorded."""
+    """Print how the hooks of the torch that wheels are built against differ from the recorded ones."""
     run_interfaces(session, WHEELHOUSE)
 
 
@@ -170,7 +170,7 @@ def torch_mismatch(session: nox.Session) -> None:
 @nox.session
 def quickstart(session: nox.Session) -> None:
     """Install the complete backend and train the model of examples/quickstart.py, also with the minimal operators."""
-    here = lane(session)
+    here = package_session(session)
     here.install("openreg-meta", "scikit-learn", "rich")
     script = str(ROOT / "examples" / "quickstart.py")
     here.run("quickstart.py", "python", script, *session.posargs)
@@ -182,7 +182,7 @@ def docs(session: nox.Session) -> None:
     """Build the guide into build/site, warnings being errors, and run every example on its pages."""
     if sys.version_info < (3, 11):
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
-    here = lane(session)
+    here = package_session(session)
     requirements = read_requirements(ROOT / "docs" / "requirements.txt")
     here.install("openreg-testing", "openreg-profiler", "openreg-predict", *requirements, extra="device")
     site = ROOT / "build" / "site"
@@ -206,7 +206,7 @@ def excerpts(session: nox.Session) -> None:
 @nox.session
 def trace(session: nox.Session) -> None:
     """Write which files `x + y` passes into docs/trace/files.json, by callgrind; run excerpts after it."""
-    run_trace(session, lane(session), WHEELHOUSE)
+    run_trace(session, package_session(session), WHEELHOUSE)
 
 
 @nox.session
@@ -232,7 +232,7 @@ def recipe(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure openreg beside the CPU for about 25 minutes (-- --family training --chart FILE --compare FILE)."""
-    here = lane(session)
+    here = package_session(session)
     requirements = read_requirements(ROOT / "benchmarks" / "requirements.txt")
     here.install("openreg-meta", "openreg-compile", "openreg-distributed", *requirements)
     # Names of files are the caller's, and the wheels are built again where nox built them.
@@ -243,7 +243,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def soak(session: nox.Session) -> None:
     """Use both devices from eight threads for a minute, with poison on (-- --seconds 600 --seed 7)."""
-    here = lane(session)
+    here = package_session(session)
     here.install("openreg-meta", "numpy")
     program = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "soak.py"
     here.run(program.name, "python", str(program), *session.posargs)
@@ -258,7 +258,7 @@ def kit(command: str, *arguments: str) -> tuple[str, ...]:
 @nox.session
 def conformance(session: nox.Session) -> None:
     """All suites of the conformance kit, also of compiled code (-- --op 'fft.*' --json FILE, --shard 1/4)."""
-    here = lane(session)
+    here = package_session(session)
     here.install("openreg-testing", "openreg-compile", extra="test")
     here.run("conformance", *kit("conformance"), *session.posargs)
     if not session.posargs:
@@ -271,7 +271,7 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Random operators, dtypes, layouts and flags against the CPU for ten minutes (-- --seconds 60 --seed 7)."""
-    here = lane(session)
+    here = package_session(session)
     here.install("openreg-ops", extra="test")
     here.run("fuzz", *kit("fuzz"), *session.posargs)
 
@@ -279,7 +279,7 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def onnx(session: nox.Session) -> None:
     """Export models from the device to ONNX, and compare what onnxruntime computes (-- -k llama)."""
-    here = lane(session)
+    here = package_session(session)
     tools = ("onnxruntime>=1.22", "transformers>=5", "pytest>=8.3", "pytest-timeout>=2.3")
     here.install("openreg-ops", "openreg-meta", *tools, extra="onnx")
     here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "onnx"), *session.posargs)
@@ -289,7 +289,7 @@ def onnx(session: nox.Session) -> None:
 @nox.session
 def libraries(session: nox.Session) -> None:
     """What libraries know by name stands where a page of the guide says, and the ways out work (-- -k safetensors)."""
-    here = lane(session)
+    here = package_session(session)
     tools = ("accelerate==1.15.0", "safetensors==0.8.0", "transformers==5.23.0", "pytest>=8.3", "pytest-timeout>=2.3")
     here.install("openreg-meta", *tools)
     here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "libraries"), *session.posargs)
@@ -298,7 +298,7 @@ def libraries(session: nox.Session) -> None:
 @nox.session
 def settings(session: nox.Session) -> None:
     """Compare numbers with the CPU's while each launch is waited for, and while memory is poisoned (-- -k matmul)."""
-    here = lane(session)
+    here = package_session(session)
     for name, files in COMPARED_WITH_THE_CPU.items():
         here.install(name, extra="test")
         tests = [str(PACKAGES[name].folder / "tests" / file) for file in files]
@@ -310,7 +310,7 @@ def settings(session: nox.Session) -> None:
 @nox.session
 def endurance(session: nox.Session) -> None:
     """End 1000 processes without torch and 100 with it while work is queued; then every test marked endurance."""
-    here = lane(session)
+    here = package_session(session)
     here.install("openreg-meta", extra="test")
     marked = ("python", *PYTEST, "--timeout", "1200", "-m", "endurance")
     without_torch = PACKAGES["openreg-runtime"].folder / "tests" / "driver" / "test_exits.py"
@@ -339,7 +339,7 @@ def subsets(session: nox.Session) -> None:
 
 @nox.session
 def template(session: nox.Session) -> None:
-    """Make a package of templates/package in a copy of the repository, and run its linters and its lane."""
+    """Make a package of templates/package in a copy of the repository, and run its linters and its tests."""
     run_template(session, WHEELHOUSE)
 
 
@@ -386,11 +386,11 @@ def stress(session: nox.Session) -> None:
         run_sanitizer(session, STOPWATCH, sanitizer, seconds=60)
 
 
-@nox.session(venv_backend="none")
-def lanes(session: nox.Session) -> None:
+@nox.session(name="ci-matrix", venv_backend="none")
+def ci_matrix(session: nox.Session) -> None:
     """Print the default sessions, the slow ones and the releases of PyTorch as JSON; workflows make jobs of them."""
     releases = {"releases": torch_release.others(), "every_release": list(torch_release.SUPPORTED)}
-    lines = [f"{name}={json.dumps(items)}" for name, items in {"lanes": DEFAULT, "slow": SLOW, **releases}.items()]
+    lines = [f"{name}={json.dumps(items)}" for name, items in {"sessions": DEFAULT, "slow": SLOW, **releases}.items()]
     for line in lines:
         session.log(line)
     if "GITHUB_OUTPUT" in os.environ:

@@ -34,14 +34,19 @@ def test_what_the_packages_declare_is_true():
         (PROFILER, "test_ranges.py", "test_gone.py", f"_the_device in {TESTS}/test_gone.py"),
         (PROFILER, '"]\ntests = ', '"]\nother = ', "module.profiler: implemented, but no test fails without it"),
         (PROFILER, 'code = ["src', 'other = ["src', "module.profiler: no package answers, and none says why not"),
-        (PROFILER, 'reader = "users', 'other = "users', "nobody asks for module.profiler; say who does (reader)"),
+        (
+            PROFILER,
+            'reader = "users',
+            'other = "users',
+            "no hook module.profiler is known; correct the name, or",
+        ),
         (
             RUNTIME,
             "not applicable: the order",
             "the order",
             "Event.from_ipc_handle: the status should begin with one of",
         ),
-        (OPS, "module.set_sync", "module.set_async", "nobody asks for module.set_async_debug_mode; say who"),
+        (OPS, "module.set_sync", "module.set_async", "no hook module.set_async_debug_mode is known; correct"),
         (PROJECT, "openreg_doctor.packages", "other", "doctor.toml is not announced"),
     ],
 )

@@ -48,7 +48,7 @@ def test_where_sessions_run_beside_each_other_exactly_what_installs_packages_wai
     assert needs == {name: [] if name in alone else ["wheels"] for name in order}
 
 
-def test_every_package_has_a_lane_and_every_session_of_a_list_exists():
+def test_every_package_has_a_session_and_every_session_of_a_list_exists():
     listed = run(sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--list").stdout
     assert {f"test-{name}" for name in noxfile.PACKAGES} < set(noxfile.DEFAULT)
     for name in (*noxfile.DEFAULT, *noxfile.SLOW):

@@ -242,6 +242,6 @@ def test_headers_and_their_number_change_together_and_are_recorded_then(checkout
 def test_a_header_that_only_the_runtime_includes_is_not_public(checkout):
     write_files(checkout, {ADDED: "#pragma once\n", f"{RUNTIME}/csrc/added.cpp": INCLUDES})
     (problem,) = abi.headers_are_needed(checkout)
-    assert "added.h: nobody outside of the runtime includes it: move it to csrc/" in problem
+    assert "added.h: no file outside of the runtime includes it: move it to csrc/" in problem
     write_files(checkout, {f"{OPS}/csrc/added.cpp": INCLUDES})
     assert abi.headers_are_needed(checkout) == []

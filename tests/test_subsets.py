@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tools import lane, packages, subsets
+from tools import package_session, packages, subsets
 from tools.packages import ROOT, Package
 
 
@@ -102,9 +102,9 @@ def test_a_package_that_is_no_extra_joins_the_sum_beside_them():
 
 
 def test_pip_is_asked_for_extras_and_the_tests_of_a_package_at_once():
-    assert lane.with_extra("openreg-ops", "test") == "openreg-ops[test]"
-    assert lane.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
-    assert lane.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
+    assert package_session.with_extra("openreg-ops", "test") == "openreg-ops[test]"
+    assert package_session.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
+    assert package_session.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
 
 
 def test_all_tests_of_a_package_run_once_among_the_sums():
@@ -118,7 +118,7 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
 
 
 @pytest.mark.parametrize("name", ["meta", "meta[x0]"])
-def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
+def test_a_subset_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
     ran = {}
     environment = Mock(run=lambda step, *arguments: ran.update({step: subsets.MARK in arguments}))
     monkeypatch.setattr(subsets, "holds", lambda *_: True)
@@ -175,10 +175,10 @@ def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
         subsets.choose(["runtime", argument], packages.discover(ROOT))
 
 
-def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
+def test_a_session_names_the_packages_that_it_requests_and_hides_settings(monkeypatch):
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
-    variables = lane.lane_variables(["openreg-amp", "openreg-ops"])
+    variables = package_session.session_variables(["openreg-amp", "openreg-ops"])
     assert variables["OPENREG_TEST_LANE"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import _platform, check_exports, lane, linked, packages, stopwatch, torch_lanes, wheelhouse
+from tools import _platform, check_exports, linked, package_session, packages, stopwatch, torch_sessions, wheelhouse
 from tools.packages import ROOT, git
 
 
@@ -101,14 +101,16 @@ def test_an_environment_is_clean_with_exactly_the_wheels_wanted(tmp_path):
     for wheels, fits in (({}, {}), (runtime, runtime), (ops, {**runtime, **ops})):
         for wheel in wheels.values():
             zipfile.ZipFile(wheel).extractall(site)
-        assert [item for item in ({}, runtime, ops, {**runtime, **ops}) if lane.holds(tmp_path, item)] == [fits]
+        assert [item for item in ({}, runtime, ops, {**runtime, **ops}) if package_session.holds(tmp_path, item)] == [
+            fits
+        ]
     intruder = site / "openreg_intruder-1.0.dist-info"
     intruder.mkdir()
-    assert not lane.holds(tmp_path, {**runtime, **ops})
+    assert not package_session.holds(tmp_path, {**runtime, **ops})
     intruder.rmdir()
-    assert lane.holds(tmp_path, {**runtime, **ops})
+    assert package_session.holds(tmp_path, {**runtime, **ops})
     make_wheel(tmp_path, "openreg-ops", content="another build")
-    assert not lane.holds(tmp_path, {**runtime, **ops})
+    assert not package_session.holds(tmp_path, {**runtime, **ops})
 
 
 def test_a_wheel_that_names_a_folder_of_this_machine_is_found(tmp_path):
@@ -157,7 +159,7 @@ def checkout(tmp_path, monkeypatch):
         (root / name).write_text(text)
     git(root, "init", "--quiet")
     git(root, "add", "known.cpp")
-    monkeypatch.setattr(torch_lanes, "ROOT", root)
+    monkeypatch.setattr(torch_sessions, "ROOT", root)
     return root
 
 
@@ -165,19 +167,19 @@ def test_a_copy_has_what_a_commit_would_have(checkout, tmp_path):
     target = tmp_path / "copy"
     target.mkdir()
     (target / "left over.cpp").write_text("of an earlier copy")
-    torch_lanes.copy_repository(target)
-    assert {path.name for path in torch_lanes.files(target)} == {"known.cpp", "new.cpp", ".gitignore"}
+    torch_sessions.copy_repository(target)
+    assert {path.name for path in torch_sessions.files(target)} == {"known.cpp", "new.cpp", ".gitignore"}
     assert git(target, "ls-files").split() == [".gitignore", "known.cpp", "new.cpp"]
 
 
 def test_only_what_changed_since_the_copy_before_is_newer_than_what_was_built(checkout, tmp_path):
     target = tmp_path / "copy"
-    torch_lanes.copy_repository(target)
-    for path in torch_lanes.files(target):
+    torch_sessions.copy_repository(target)
+    for path in torch_sessions.files(target):
         os.utime(path, ns=(BUILT, BUILT))
     (checkout / "known.cpp").write_text("changed while the build ran")
     os.utime(checkout / "known.cpp", ns=(BUILT - 1, BUILT - 1))
-    torch_lanes.copy_repository(target)
+    torch_sessions.copy_repository(target)
     assert (target / "known.cpp").read_text() == "changed while the build ran"
     assert (target / "known.cpp").stat().st_mtime_ns > BUILT
     assert (target / "new.cpp").stat().st_mtime_ns == BUILT

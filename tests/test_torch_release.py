@@ -12,7 +12,7 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import torch_lanes, torch_mismatch, torch_release
+from tools import torch_mismatch, torch_release, torch_sessions
 from tools.markers import EXCERPT
 from tools.packages import ROOT, discover
 from tools.torch_mismatch import Attempt
@@ -88,15 +88,17 @@ def test_a_release_that_is_not_served_is_refused_with_those_that_are(capsys, rel
 
 def test_the_release_of_a_nightly_build_is_read_from_pips_report():
     report = 'a notice\n{"version": "1", "install": [{"metadata": {"version": "2.16.0.dev20261101+cpu"}}]}'
-    version = torch_lanes.nightly_version(Mock(run=lambda *_, **__: report))
+    version = torch_sessions.nightly_version(Mock(run=lambda *_, **__: report))
     assert version == "2.16.0.dev20261101+cpu"
     assert torch_release.release_of(version) == "2.16"
 
 
 def test_a_failure_opens_with_the_changed_interfaces():
-    said = torch_lanes.verdict("nightly", "Guard.deviceAges is new\n", ["test-openreg-ops", "test-openreg-amp"])
+    said = torch_sessions.failure_summary(
+        "nightly", "Guard.deviceAges is new\n", ["test-openreg-ops", "test-openreg-amp"]
+    )
     assert said.index("Guard.deviceAges is new") < said.index("test-openreg-ops, test-openreg-amp")
-    assert "asks for" not in torch_lanes.verdict("nightly", "", ["test-openreg-ops"])
+    assert "interfaces.json" not in torch_sessions.failure_summary("nightly", "", ["test-openreg-ops"])
 
 
 REFUSED = "openreg-ops works with torch 2.13.*, but torch 2.15.0+cpu is installed. Run pip install 'torch==2.13.*'"

@@ -3,9 +3,9 @@
 
 usage: python -m tools.abi      records the headers, after kAbiVersion was raised
 
-A package that is compiled against other headers than the runtime has must not be loaded; the number tells, so it has to
-change with them (docs/packaging.md). The record holds the number and a digest of each header; of the code alone, since
-comments and layout change nothing that is compiled.
+A package that is compiled against other headers than the runtime has must not be loaded. The number detects such a
+package, so it has to change with the headers (docs/packaging.md). The record holds the number and a digest of each
+header; of the code alone, since comments and layout change nothing that is compiled.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def headers_are_needed(root: Path) -> list[str]:
     users = {*headers.values(), *(path for path in sources if not path.is_relative_to(inside))}
     included = {name for path in users for name in INCLUDED.findall(path.read_text("utf-8"))}
     return [
-        f"{path.relative_to(root)}: nobody outside of the runtime includes it: move it to {inside.name}/"
+        f"{path.relative_to(root)}: no file outside of the runtime includes it: move it to {inside.name}/"
         for name, path in headers.items()
         if name not in included
     ]

@@ -3,7 +3,7 @@
 
 usage: python tools/build_requirements.py packages/openreg-ops
 
-For environments that somebody else makes, as cibuildwheel does; nox's own come from tools/wheelhouse.py. Wheels of
+For environments that another program makes, such as cibuildwheel; nox's own come from tools/wheelhouse.py. Wheels of
 other packages of this repository are found in wheelhouse/, where `nox -s cibuildwheel` puts them; those without native
 parts, which it does not build, are taken from their folders.
 """

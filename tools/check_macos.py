@@ -3,9 +3,9 @@
 
 usage: python -m tools.check_macos SITE_PACKAGES     needs lief; in the folder lie torch and our packages
 
-The linker believes what it is told about the libraries at hand. Here each name that a library asks of another is looked
-up among the names that the other one exports; what is asked of nobody in particular has to be Python's, whose program
-brings it, or the library's own, which another copy of it may replace.
+The linker trusts the descriptions of libraries. So this program looks up each symbol that a library imports from
+another among the exports of the other. A symbol that is imported from no library in particular has to be Python's,
+whose program exports it, or the library's own, which another copy of it may replace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import lief
 from tools._platform import MACOS_LIBRARY_SUFFIX, MODULE_SUFFIX
 
 SYSTEM = ("/usr/lib/", "/System/")
-OF_NO_LIBRARY = {0, 254}  # asked of whoever has it: numbers that stand for the library itself and for all
+OF_NO_LIBRARY = {0, 254}  # ordinals of imports without a library: from the library itself, and from any
 OF_PYTHON = ("_Py", "__Py")
 
 
@@ -45,7 +45,7 @@ def exported(binary: lief.MachO.Binary) -> set[str]:
 
 
 def problems(file: str, binary: lief.MachO.Binary, exports: dict[str, set[str]]) -> list[str]:
-    """One line for each symbol that nobody has, and for each library that is not there."""
+    """Returns one line for each symbol that no library exports, and for each library that is missing."""
     names, own = dependencies(binary), exported(binary)
     absent = {name for name in names if not name.startswith(SYSTEM) and Path(name).name not in exports}
     lines = [f"{file}: needs {name}, which is in no package" for name in sorted(absent)]

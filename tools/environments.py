@@ -134,18 +134,18 @@ def python_of(environment: Path) -> Path:
     return environment / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
 
-def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
-    """Changes to the environment variables for tests in an environment that was asked to hold these packages.
+def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
+    """Returns the changes of the environment variables for tests in an environment into which pip installs `requested`.
 
-    Removes what is meant for other processes, and tells tests/test_isolation.py what to expect.
+    Removes what is meant for other processes, and names the expected packages for tests/test_isolation.py.
     """
     env: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
     }
     env["PYTHONDONTWRITEBYTECODE"] = "1"
-    lane = " ".join(requested)
-    if lane:
-        env["OPENREG_TEST_LANE"] = lane
+    expected = " ".join(requested)
+    if expected:
+        env["OPENREG_TEST_LANE"] = expected
     return env
 
 
@@ -158,7 +158,7 @@ def empty_directory(session: nox.Session) -> Iterator[None]:
 
 
 class Environment:
-    """One environment, and the packages that it was asked to hold."""
+    """One environment, and the packages that pip installs into it."""
 
     def __init__(
         self, session: nox.Session, stopwatch: Stopwatch, folder: Path, label: str, requested: Iterable[str]
@@ -172,7 +172,7 @@ class Environment:
     def run(self, step: str, *arguments: str) -> None:
         """Runs the interpreter from an empty directory; fails the session if that fails."""
         with self._stopwatch.step(self._label, step), empty_directory(self._session):
-            env = lane_variables(self._requested)
+            env = session_variables(self._requested)
             self._session.run(str(python_of(self.folder)), *arguments, env=env, external=True)
 
 

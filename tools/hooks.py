@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch asks of a device and which package answers: checked against the tree, and made into a page and a table.
+"""The hooks that PyTorch calls on a device, and the package that has each: checked, and written as a page and a table.
 
-The questions stand in the doctor (QUESTIONS), the answers in the doctor.toml of each package; the README of
-openreg-doctor describes both. Of them are made PAGE, for readers, and MODELS, where the doctor finds what somebody who
-writes a backend may copy. tools/providers.py writes them, and what is known of packages that are not installed.
+The hooks are listed in the doctor (QUESTIONS), their implementations in the doctor.toml of each package; the README of
+openreg-doctor describes both. PAGE, for readers, and MODELS, where the doctor finds code that authors of a backend may
+copy, are made from them. tools/providers.py writes both, and the table of packages that are not installed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ OTHER_STATUSES = ("not applicable: ", "inherited: ")
 WHERE = "the repository of openreg"
 
 HEADING = """\
-# What PyTorch asks of the device, and who answers
+# Hooks that PyTorch calls
 
 PyTorch finds an accelerator's parts by name: functions of the device's module, virtual functions of C++
-interfaces, registrations. This page lists them all, each with the file that answers and the tests that
-fail without the answer. It is made from [hooks.toml](../src/openreg_doctor/hooks.toml) and the doctor.toml of each
-package by `python -m tools.providers`; tests keep
-all of them true, and fail when a new PyTorch asks for more. "Since" is the release that began to ask, or
+interfaces, registrations. This page lists them all, each with the file that implements it and the tests that
+fail without it. It is made from [hooks.toml](../src/openreg_doctor/hooks.toml) and the doctor.toml of each
+package by `python -m tools.providers`; tests check
+all rows, and fail when a new PyTorch has further hooks. "Since" is the first release with the hook, or
 the oldest one that is served.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing, or a few that belong together, that PyTorch asks for."""
+    """One hook, or a few that belong together, that PyTorch calls."""
 
     group: str
     name: str
@@ -131,7 +131,7 @@ def _rows(group: str, table: Mapping[str, Any], declared: list[Declaration]) -> 
 
 
 def answers(row: Mapping[str, Any]) -> bool:
-    """Whether a package does what a row asks for, rather than saying why not."""
+    """Returns True if a package implements a row, rather than stating why it does not."""
     return bool(row.get("code")) and "status" not in row
 
 
@@ -146,7 +146,7 @@ def problems(root: Path = ROOT) -> list[str]:
             wanted = f'[project.entry-points."{GROUP}"] {name} = "{name}"'
             found.append(f"{item.folder}/pyproject.toml: {DECLARATION} is not announced; it needs {wanted}")
         found += [
-            f"{item.place}: nobody asks for {group}.{name}; say who does (reader), or correct the name"
+            f"{item.place}: no hook {group}.{name} is known; correct the name, or name its caller (reader)"
             for group, name in item.rows()
             if f"{group}.{name}" not in known
         ]
@@ -190,13 +190,13 @@ def render(root: Path = ROOT) -> str:
     parts = [HEADING]
     for group in load(root):
         parts.append(f"\n## {group.title}\n\n{group.about}\n\n")
-        parts.append("| What | Who asks | Since | Status | Where | Tests |\n| --- | --- | --- | --- | --- | --- |\n")
+        parts.append("| Hook | Used by | Since | Status | Where | Tests |\n| --- | --- | --- | --- | --- | --- |\n")
         parts += [render_row(row) + "\n" for row in group.rows]
     return "".join(parts)
 
 
 def models(root: Path = ROOT) -> dict[str, Any]:
-    """Where each row is answered, or why it is not, for those who have none of the packages."""
+    """Returns where each row is implemented, or why it is not, for users without any of the packages."""
     rows: dict[str, dict[str, Any]] = {}
     for row in (row for group in load(root) for row in group.rows):
         code = {"code": [path.as_posix() for path in row.code]} if row.code else {}

@@ -14,7 +14,7 @@ from tools.packages import refuse
 # The environment variable that names the folder which this process, or the one that started it, has locked.
 VARIABLE = "NOX_FOLDER_LOCKED"
 
-_kept: list[FileLock] = []  # a lock that nobody refers to would be given up
+_kept: list[FileLock] = []  # an unreferenced lock would be released
 
 
 def lock(folder: Path) -> None:

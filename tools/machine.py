@@ -19,7 +19,7 @@ COMPILERS = ("c++", "g++", "clang++")
 
 
 def lacks_compiler() -> str | None:
-    """What to do where no C++ compiler can be found; None where one is, or where CMake is told of one."""
+    """Returns what to do where no C++ compiler is found; None if one is, or if CMAKE_ARGS names one."""
     if FINDS_COMPILERS_ITSELF or "CMAKE_CXX_COMPILER" in os.environ.get("CMAKE_ARGS", ""):
         return None
     named = os.environ.get("CXX", "")

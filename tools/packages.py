@@ -19,7 +19,7 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 DRIVER = Path("packages", "openreg-runtime", "csrc", "driver")  # its own CMake project, openreg_driver
 
-# scikit-build-core asks for these only where the machine has none, and only in isolated builds.
+# scikit-build-core requires these only where the machine has none, and only in isolated builds.
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 
 
@@ -121,6 +121,6 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def refuse(message: str) -> NoReturn:
-    """Ends the command because of what it was asked: the message, and exit status 2."""
+    """Ends the command because of its arguments: prints the message, and exits with status 2."""
     print(message, file=sys.stderr)
     raise SystemExit(2)

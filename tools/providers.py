@@ -9,7 +9,7 @@ A package declares in its pyproject.toml, and nowhere else,
 - the features that it brings, as `tensors` and `autocast`: entry points `feature = "module"` of `openreg.features`;
 - whether it is an extra of openreg-meta: `extra = true` under `[tool.openreg]`.
 
-and in its doctor.toml, what it answers of what PyTorch asks, and what the doctor says where it is not installed
+and in its doctor.toml, the hooks that it implements, and what the doctor prints where it is not installed
 (tools/hooks.py).
 
 From that this writes the table with which openreg-runtime and its doctor say what to install, for the packages that
@@ -73,14 +73,14 @@ def declared(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def table_text(root: Path) -> str:
-    """What the runtime reads: names and features, with the distribution that brings each, and what the doctor tells.
+    """Returns what the runtime reads: names and features with their distributions, and the texts of the doctor.
 
-    The doctor tells of each package above the runtime where it is not installed.
+    The doctor prints such a text for each package above the runtime that is not installed.
     """
     packages = discover(root)
     below = closure(RUNTIME, packages) if RUNTIME in packages else []
-    told = hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
-    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": told}
+    absent = hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
+    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": absent}
     for group, point, name in declared(root):
         found[group.removeprefix("openreg.")][point] = name
     return json.dumps(found, indent=2, sort_keys=True) + "\n"
@@ -93,7 +93,7 @@ def with_extras(text: str, packages: Mapping[str, Package]) -> str:
 
 
 def brought_by_one_package(root: Path) -> list[str]:
-    """A name of torch.openreg and a feature are declared by one package; lanes load them (tests/subsets)."""
+    """A name of torch.openreg and a feature are declared by one package; tests/subsets loads them."""
     problems = []
     owners: dict[tuple[str, str], str] = {}
     for group, point, name in declared(root):

@@ -20,18 +20,18 @@ from pathlib import Path
 import nox
 
 from tools._platform import usable_cores
-from tools.environments import lane_variables
-from tools.lane import NOX, PYTEST
+from tools.environments import session_variables
 from tools.markers import ADDITION
+from tools.package_session import NOX, PYTEST
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
 from tools.stopwatch import Stopwatch
-from tools.torch_lanes import copy_folder
+from tools.torch_sessions import copy_folder
 from tools.wheelhouse import Wheelhouse, unchanged_headers
 
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"
 TESTS = ROOT / "tests" / "recipe"
-FOLDER = "OPENREG_TEST_RECIPE"  # tells these tests where the copy is
+FOLDER = "OPENREG_TEST_RECIPE"  # the variable that names the copy for these tests
 MISTAKES = "## What refuses a mistake"
 SAID = re.compile(r"(?ms)\A\s*```text\n(.*?)^```$")
 # What the copy lacks at first: declarations, and what only they need. A pattern fits once.
@@ -229,9 +229,9 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
     """Follows the page in a copy, and runs the tests of that copy."""
     wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload", "openreg-testing"])
     packages, copied = wheelhouse.packages, wheelhouse.packages[PACKAGE.name]
-    asked = {*copied.requirements, *copied.extras["test"]}
-    asked.update(item for name in wheels for item in packages[name].requirements)
-    others = sorted(item for item in asked if requirement_name(item) not in packages)
+    required = {*copied.requirements, *copied.extras["test"]}
+    required.update(item for name in wheels for item in packages[name].requirements)
+    others = sorted(item for item in required if requirement_name(item) not in packages)
     with stopwatch.step(session.name, "install"):
         session.install(
             *("--constraint", str(wheelhouse.constraints(session)), *others, *BUILD_TOOLS),
@@ -240,7 +240,7 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
     folder = wheelhouse.cache(session) / "recipe"
-    env = lane_variables([])
+    env = session_variables([])
     with stopwatch.step(session.name, "build"), session.chdir(ROOT):
         session.run("python", "-m", "tools.recipe", str(folder), env=env)
     env.update({FOLDER: str(folder), "PYTHONPATH": str(folder / "site")})

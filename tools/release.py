@@ -14,10 +14,10 @@ from pathlib import Path
 
 import nox
 
-from tools.environments import Environment, holds, lane_variables, python_of, record_of
-from tools.lane import NOX, example_scripts
+from tools.environments import Environment, holds, python_of, record_of, session_variables
+from tools.package_session import NOX, example_scripts
 from tools.packages import ROOT, Package, refuse
-from tools.torch_lanes import copy_repository
+from tools.torch_sessions import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, stem, wheel_of
 
@@ -46,7 +46,7 @@ def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
 
 
 def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Makes everything, and uses it as somebody would who has only its name."""
+    """Makes everything, and uses it as a user would that has only its name."""
     packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     check_tag(session.posargs[0] if session.posargs else f"v{number_of(packages)}", packages)
     with stopwatch.step(session.name, "install"):
@@ -99,7 +99,7 @@ def build_from_sdists(
             archive.extractall(copy / "unpacked", filter="data")
         (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy / "packages" / name)
     with session.chdir(copy):
-        session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
+        session.run("python", "-m", "nox", "-s", "wheels", env=session_variables([]))
     return {name: wheel_of(name, copy / "dist") for name in packages}
 
 
@@ -137,4 +137,4 @@ def write_bill(session: nox.Session, packages: Mapping[str, Package], environmen
     bill = dist / f"openreg-{meta.version}.cdx.json"
     command = ("cyclonedx-py", "environment", "--pyproject", str(meta.folder / "pyproject.toml"))
     kind = ("--mc-type", "library", "--output-reproducible", "--output-file", str(bill))
-    session.run(*command, *kind, str(python_of(environment.folder)), env=lane_variables([]))
+    session.run(*command, *kind, str(python_of(environment.folder)), env=session_variables([]))

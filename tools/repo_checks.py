@@ -125,7 +125,7 @@ def sources_listed(root: Path) -> list[str]:
 
 
 def documents_tell_the_truth(root: Path) -> list[str]:
-    """Links in documents lead to files; Python in a package's README is part of its example, which lanes run."""
+    """Links in documents lead to files; Python in a package's README is part of its example, which sessions run."""
     problems = []
     for path in files(root, {".md"}):
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", CODE_BLOCK.sub("", path.read_text("utf-8"))):
@@ -156,7 +156,7 @@ TEXTS = {".py", ".pyi", ".cpp", ".h", ".cmake", ".txt", ".toml", ".json", ".in"}
 
 
 def native_parts_ask_first(root: Path) -> list[str]:
-    """A package with native parts records what they were compiled for, and asks the runtime before it loads them."""
+    """A package with native parts records what they were compiled for, and calls the runtime before it loads them."""
     problems = []
     for package in discover(root).values():
         if package.name == RUNTIME or not (package.folder / "csrc").is_dir():
@@ -165,14 +165,14 @@ def native_parts_ask_first(root: Path) -> list[str]:
         if not cmake.is_file() or RECORD not in cmake.read_text("utf-8"):
             problems.append(f"{package.folder.relative_to(root)}/CMakeLists.txt: install with {RECORD}...)")
         source = package.folder / "src" / package.import_name / "__init__.py"
-        before, asked, _ = source.read_text("utf-8").partition(QUESTION)
-        if not asked or re.search(rf"(?m)^\s*(from|import) {package.import_name}\b", before):
+        before, call, _ = source.read_text("utf-8").partition(QUESTION)
+        if not call or re.search(rf"(?m)^\s*(from|import) {package.import_name}\b", before):
             problems.append(f"{source.relative_to(root)}: {QUESTION} has to come before its own imports")
     return problems
 
 
 def names_of(package: str) -> str:
-    """A pattern for what names a package: to pip, to Python, to C++ and to who includes its headers."""
+    """Returns a pattern for the names of a package: for pip, for Python, for C++ and in includes of its headers."""
     short = re.escape(package.removeprefix("openreg-")).replace(r"\-", "[-_]")
     other = "|torch[-_]openreg" if package == "openreg-meta" else ""
     return rf"openreg(?:-|_|::|/){short}{other}"
@@ -210,7 +210,7 @@ def runtime_names_no_other_package(root: Path) -> list[str]:
 
 
 def plugins_tell_the_doctor(root: Path) -> list[str]:
-    """What adds to a device ships a doctor.toml, so that its absence can be told (tools/hooks.py)."""
+    """A package that adds to a device ships a doctor.toml, so that its absence can be reported (tools/hooks.py)."""
     problems = []
     for package in discover(root).values():
         place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION

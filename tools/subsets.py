@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sets of packages that somebody may install, derived from what the packages declare.
+"""The sets of packages that a user may install, derived from what the packages declare.
 
 A package with an entry point in the group `openreg.plugins` is a plug-in, one with an entry point in `torch.backends`
 loads the plug-ins, and one with neither that depends on a loader is a sum. The plug-ins of a sum are combined in every
@@ -19,7 +19,7 @@ from itertools import combinations
 import nox
 
 from tools.environments import Environments, holds
-from tools.lane import PYTEST, example_scripts
+from tools.package_session import PYTEST, example_scripts
 from tools.packages import ROOT, Package, closure, refuse, requirement_name, siblings
 from tools.wheelhouse import Wheelhouse
 
@@ -30,7 +30,7 @@ ALL = "all"  # the extra that brings what every other one brings
 
 @dataclass(frozen=True)
 class Subset:
-    """One set of packages: what pip is asked for, and everything of this repository that it brings."""
+    """One set of packages: the arguments of pip, and everything of this repository that pip installs for them."""
 
     name: str
     requested: tuple[str, ...]  # as `openreg-meta` or `openreg-meta[x]`
@@ -134,7 +134,7 @@ MARK = "every_subset"
 
 
 def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Runs the lanes of the subsets named in the session's arguments, or all; `--list` prints them."""
+    """Runs the tests of the subsets named in the session's arguments, or all; `--list` prints them."""
     if "--list" in session.posargs:
         for subset in subsets(wheelhouse.packages).values():
             print(f"{subset.name:<28} pip install {' '.join(map(shlex.quote, subset.requested))}")
@@ -152,7 +152,7 @@ def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 def run_subset(
     session: nox.Session, environments: Environments, packages: Mapping[str, Package], subset: Subset
 ) -> None:
-    """One lane. Its environment has to hold the wheels of the subset, file by file, and no other of ours."""
+    """Runs the tests of one subset. Its environment has to hold exactly the files of the subset's wheels."""
     session.log(f"subset {subset.name}")
     environment = environments.create(subset.name, subset.requested)
     present = installed(subset, packages)

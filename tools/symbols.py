@@ -87,7 +87,7 @@ def find_symbol(path: Path, symbol: str) -> str:
 
 
 def matches(item: Definition, symbol: str) -> bool:
-    """Whether a definition is what is asked for."""
+    """Returns True if a definition is the one that `symbol` names."""
     if "(" in symbol:
         return " ".join(item.text.split()).startswith(" ".join(symbol.split()))
     return item.name == symbol or item.name.endswith((f"::{symbol}", f".{symbol}"))

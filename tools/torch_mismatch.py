@@ -18,7 +18,7 @@ from typing import NamedTuple
 import nox
 
 from tools import torch_release
-from tools.environments import lane_variables
+from tools.environments import session_variables
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.
@@ -66,7 +66,7 @@ def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
     fits = torch_release.release_of(torch) == wanted
     found = []
     for attempt in tried:
-        # An exception that nobody catches; a process that a signal ended has a negative code.
+        # 1 is the code of an uncaught exception; a process that a signal ended has a negative code.
         if attempt.code != (0 if fits else 1):
             found.append(f"{attempt.name}: ended with {attempt.code}: {attempt.output[-300:]}")
         elif not fits:
@@ -119,7 +119,7 @@ def run_torch_mismatch(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     for release in torch_release.others():
         with wheelhouse.stopwatch.step(session.name, f"wheels for torch {release}"):
             command = ("-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
-            session.run(sys.executable, *command, env=lane_variables([]), external=True)
+            session.run(sys.executable, *command, env=session_variables([]), external=True)
         place = cache / f"torch-{release}"
         places.append(place / "repository" / "dist")
         environment = place / "environments" / ".cache" / f"build-env-{PYTHON_TAG}"

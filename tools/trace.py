@@ -3,7 +3,7 @@
 
 Callgrind (https://valgrind.org/docs/manual/cl-manual.html) counts instructions by the line of source that they come
 from, inlined ones too, on each thread. The observers of docs/trace/trace.cpp cut that record at each event. A second
-run without observers tells which files only they pass; these are left out.
+run without observers shows which files only they execute; these are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
-from tools.lane import Lane
+from tools.package_session import PackageSession
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
 from tools.passed_files import RECORD, Part
 from tools.wheelhouse import Wheelhouse
@@ -145,11 +145,11 @@ def build(python: Path, folder: Path) -> Path:
     return folder / f"libtrace{MODULE_SUFFIX}"
 
 
-def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse) -> None:
+def run_trace(session: nox.Session, environment: PackageSession, wheelhouse: Wheelhouse) -> None:
     """Installs wheels with line numbers, and writes the record."""
     if shutil.which("valgrind") is None:
         refuse(f"{COMMAND}: valgrind is not installed; install it (apt-get install valgrind)")
-    lane.install(PACKAGE, "numpy", *BUILD_TOOLS)
+    environment.install(PACKAGE, "numpy", *BUILD_TOOLS)
     folder = Path(session.create_tmp()) / "wheels"
     shutil.rmtree(folder, ignore_errors=True)
     session.env.update(LINE_NUMBERS)

@@ -20,7 +20,7 @@ from tools.packages import ROOT
 
 STEPS = range(1, 10)
 SECONDS = 900
-# Explains a step to who finds its folder; not part of the project.
+# Explains a step to readers of its folder; not part of the project.
 NOT_SHOWN = {"README.md"}
 NOT_OURS = {"build", "__pycache__"}
 PLACE = "examples/tutorial/step"
@@ -51,7 +51,7 @@ def files_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """One line for each file that somebody who has the pages alone would not have as it is in its step's folder."""
+    """Returns one line for each file of a step that cannot be made from the pages alone."""
     found = []
     for step in STEPS:
         before, now, page = files_of(step - 1, root), files_of(step, root), page_of(step, root)

@@ -12,7 +12,7 @@ import nox
 
 from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
 from tools.environments import Environments, empty_directory, python_of
-from tools.lane import example_scripts
+from tools.package_session import example_scripts
 from tools.packages import Package
 from tools.wheelhouse import Wheelhouse, wheel_of
 

@@ -95,7 +95,7 @@ class Wheelhouse:
         self.stopwatch = stopwatch
 
     def cache(self, session: nox.Session) -> Path:
-        """What is kept from one run to the next, under .nox/ unless nox was told otherwise."""
+        """Returns the folder of what is kept from one run to the next, under .nox/ unless nox has another one."""
         return session.cache_dir.resolve()
 
     def environment(self, session: nox.Session) -> Path:
@@ -246,7 +246,7 @@ class Wheelhouse:
         return wheel
 
     def _marker(self, session: nox.Session, name: str) -> Path:
-        """Tells which wheel of a package the build environment holds; absent if none."""
+        """Returns the file that records which wheel of a package the build environment holds; it is absent if none."""
         return self.environment(session) / f"{name}.json"
 
 

@@ -34,7 +34,11 @@ def words_of_code() -> frozenset[str]:
     """All words in C++ and Python of the packages, and in their build files."""
     found: set[str] = set()
     paths = [*sources("csrc", "include", "src", "tests"), *ROOT.glob("packages/*/CMakeLists.txt")]
-    paths += [*ROOT.glob("packages/*/cmake/*"), *ROOT.glob("packages/*/csrc/*/cmake/*"), ROOT / "tools" / "lane.py"]
+    paths += [
+        *ROOT.glob("packages/*/cmake/*"),
+        *ROOT.glob("packages/*/csrc/*/cmake/*"),
+        ROOT / "tools" / "package_session.py",
+    ]
     for path in paths:
         found.update(re.findall(r"\w+", text_of(path)))
     return frozenset(found)

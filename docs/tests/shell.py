@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is done about the lines of a `console` block: each is checked, found in a tested file, or run.
 
-Checked are commands that build or install, which the nox sessions and lanes run: `nox` (the session has to exist),
+Checked are commands that build or install, which the nox sessions run: `nox` (the session has to exist),
 `pip` (options and packages have to), `python -m venv`, what sets or activates an environment, and Python programs of
 the repository, which write into the checkout (the file has to exist). A page whose front matter has `commands: FILE`
 promises that all its lines stand in that file, which the tests run. All other lines run in a shell in an empty

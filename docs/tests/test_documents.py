@@ -147,7 +147,7 @@ def test_lines_that_are_excused_stand_in_a_document():
     assert [line for line in OTHER_LINES if line not in text] == []
 
 
-# Of the packages that are here; the code of every README also runs in its package's lane, as part of the example.
+# Of the packages that are here; the code of every README also runs in its package's session, as part of the example.
 @pytest.mark.parametrize("name", closure("openreg-meta", discover(ROOT)))
 def test_the_first_program_of_a_packages_readme_runs(name, tmp_path, run_python):
     program = blocks((ROOT / "packages" / name / "README.md").read_text("utf-8"), "python")[0]

@@ -66,7 +66,7 @@ class SettingsDirective(TableDirective):
 
 
 class HooksDirective(TableDirective):
-    """What PyTorch asks of the device, from the files that tools/hooks.py reads."""
+    """The table of the hooks that PyTorch calls, from the files that tools/hooks.py reads."""
 
     def run(self) -> list[nodes.Node]:
         """A section per interface."""
@@ -86,6 +86,6 @@ class HooksDirective(TableDirective):
                 ]
                 for row in group.rows
             ]
-            section += self.table(["what", "who asks", "status", "where"], rows, [34, 34, 20, 20])
+            section += self.table(["hook", "used by", "status", "where"], rows, [34, 34, 20, 20])
             found.append(section)
         return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What of the process group needs no torch: who tells whom what, what begins when, ends how and takes how long. The one
-# list of these sources: the package's module compiles them, and so does the program that runs them under sanitizers
-# (tests/progress).
+# The sources of the process group that need no torch: control messages between ranks, and the start, end and timeout of
+# operations. This is their only list: the package's module compiles them, and so does the program that runs them under
+# sanitizers (tests/progress).
 #
 # Sets OPENREG_PROGRESS_SOURCES, with whole paths, to be compiled with ${OPENREG_PROGRESS_INCLUDES} and linked with
 # openreg::openreg.

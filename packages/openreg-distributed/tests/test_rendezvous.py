@@ -30,10 +30,10 @@ def test_all_ranks_get_one_token_and_each_time_another(size):
 def test_what_ranks_left_that_ended_before_they_met_is_no_answer():
     """The first rank had answered the second, which has gone; the third had asked, and heard nothing."""
     store = distributed.HashStore()
-    store.set("asks/1", "old")
+    store.set("number/1", "old")
     store.set("token/old", "stale")
     store.set("joined/stale/1", "")
-    store.set("asks/2", "older")
+    store.set("number/2", "older")
     (token,) = all_agree(store, 3)
     assert token != "stale"
 
@@ -42,7 +42,7 @@ def test_the_first_rank_names_those_that_did_not_come():
     store = distributed.HashStore()
     with ThreadPoolExecutor(1) as pool:
         present = pool.submit(agree, store, 1, 4, LONG)
-        with pytest.raises(RuntimeError, match="nothing was heard of rank 2, 3"):
+        with pytest.raises(RuntimeError, match="no message arrived from rank 2, 3"):
             agree(store, 0, 4, timedelta(seconds=1))
         assert present.result()
 

@@ -194,11 +194,11 @@ def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta)
 
 def test_what_needs_values_is_refused_with_the_way_out(meta):
     a = torch.empty(4)
-    with pytest.raises(TraceError, match=r"_local_scalar_dense asks for the values .*--assume"):
+    with pytest.raises(TraceError, match=r"_local_scalar_dense needs the values .*--assume"):
         trace(lambda: a.sum().item())
     with pytest.raises(TraceError, match=r"aten::nonzero cannot run on meta.*depends on data.*--on openreg"):
         trace(lambda: a.nonzero())
-    with pytest.raises(TraceError, match=r"aten::_to_copy asks for the values of a tensor of the shape \(4,\)"):
+    with pytest.raises(TraceError, match=r"aten::_to_copy needs the values of a tensor of the shape \(4,\)"):
         trace(lambda: a.tolist())
     found = []
     assert trace(lambda: found.append((a.sum().item(), a.tolist(), bool((a > 0).all()))), assume=1.0).calls
@@ -207,7 +207,7 @@ def test_what_needs_values_is_refused_with_the_way_out(meta):
 
 def test_an_operator_of_which_nobody_knows_the_shape_is_refused_with_the_way_out(meta):
     a = torch.empty(4)
-    with pytest.raises(TraceError, match=r"nobody has told PyTorch .* torch\.library\.register_fake.*--on openreg"):
+    with pytest.raises(TraceError, match=r"no meta function is registered; .*library\.register_fake.*--on openreg"):
         trace(lambda: torch.fake_quantize_per_tensor_affine(a, 0.1, 0, -128, 127))
 
 

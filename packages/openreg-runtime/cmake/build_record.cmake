@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the native part of a package was compiled for, written where it can be read without loading it.
+# Records what the native part of a package was compiled for, in a file that is read without loading that part.
 #
 #   openreg_install_python_modules(<target>...)
 #     Installs extension modules into the import package, and beside them _build.json: the ABI number of the
 #     openreg-runtime headers (kAbiVersion in openreg/runtime/version.h), the version of the torch that they were
-#     compiled with, and how the modules' names end, which tells the Python and the system.
+#     compiled with, and the suffix of the modules' names, which names the Python and the system.
 #     openreg_runtime.require_matching_build() reads it before the modules are loaded, because the loader would only
-#     tell of an undefined symbol, and Python of no module of that name.
+#     report an undefined symbol, and Python a missing module.
 #
-# Needs OPENREG_TORCH_VERSION (openreg_find_torch) and OPENREG_VERSION_HEADER, the path of version.h; who calls
-# find_package(openreg_runtime) has both.
+# Needs OPENREG_TORCH_VERSION (openreg_find_torch) and OPENREG_VERSION_HEADER, the path of version.h;
+# find_package(openreg_runtime) sets both.
 
 include_guard(DIRECTORY)
 

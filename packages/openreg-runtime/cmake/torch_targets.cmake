@@ -170,7 +170,7 @@ function(openreg_find_torch)
   endif()
 endfunction()
 
-# The standard library's string layout has to be torch's. libc10 tells which it has: the symbol of
+# The standard library's string layout has to be torch's. libc10 shows which it has: the symbol of
 # c10::detail::torchCheckFail takes a std::string, whose mangled name differs between the layouts.
 function(openreg_match_cxx11_abi directory)
   file(STRINGS "${directory}/lib/libc10.so" symbols REGEX "torchCheckFail.*basic_string")

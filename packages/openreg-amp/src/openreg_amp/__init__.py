@@ -16,6 +16,6 @@ from openreg_amp import _C, amp  # noqa: E402, F401  (importing _C registers the
 
 __all__ = ["amp"]
 
-# torch.autocast asks torch.openreg for the types; without this package the runtime answers.
+# torch.autocast calls this function of torch.openreg for the dtypes; without this package the runtime has one.
 openreg_runtime.extend("get_amp_supported_dtype", amp.get_amp_supported_dtype)
 openreg_runtime.extend("amp", amp)

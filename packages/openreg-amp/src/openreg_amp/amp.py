@@ -22,8 +22,8 @@ class autocast(torch.amp.autocast_mode.autocast):
     """``torch.autocast("openreg", ...)``: a context and a decorator, for the thread that enters it.
 
     ``dtype`` is one of :func:`get_amp_supported_dtype`; PyTorch warns about another and leaves autocast disabled. Like
-    ``torch.cuda.amp.autocast``, and unlike ``torch.autocast("openreg")``, which takes what it is not told from the
-    surrounding context, it has defaults of its own. ``cache_enabled`` keeps the casts of float32 parameters until the
+    ``torch.cuda.amp.autocast``, it has defaults of its own. ``torch.autocast("openreg")`` takes arguments that are left
+    out from the surrounding context instead. ``cache_enabled`` keeps the casts of float32 parameters until the
     outermost context ends.
     """
 

@@ -27,6 +27,6 @@ def _register(_registry: ModuleType) -> None:
 
 
 openreg_runtime.extend("_inductor_backend_init", _inductor_backend_init)
-# For older ones, and for who asks Inductor's registry without compiling.
+# For older releases, and for programs that read Inductor's registry without compiling.
 openreg_runtime.after_import("torch._inductor.codegen.common", _register)
 openreg_runtime.after_import("torch._inductor.cpp_builder", quote_paths)

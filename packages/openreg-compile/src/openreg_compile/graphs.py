@@ -86,7 +86,7 @@ class _Recording:
         return all(addresses[number] == address for number, address in self._addresses.items())
 
     def is_in_use(self) -> bool:
-        """Whether somebody still has a result of the last replay, or a view of one."""
+        """Returns True if a result of the last replay, or a view of one, is still referenced elsewhere."""
         return any(torch._C._storage_Use_Count(key) > uses for key, uses in self._uses_of_ours.items())
 
     def replay(self, inputs: Sequence[Any]) -> list[Any]:

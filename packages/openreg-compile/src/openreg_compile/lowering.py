@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How operators become loops (source: ``GraphLowering`` of Inductor): as they do for the CPU, whose loops ours are.
 
-Inductor knows what is good for loops in C++ by the device's name, "cpu". Here the same is asked for: by settings that
-hold while a node of our device is lowered, and by the graph's own attributes, which belong to that graph alone.
+Inductor selects the lowerings that suit loops in C++ by the device's name, "cpu". This module selects them for openreg
+nodes: by settings that hold while such a node is lowered, and by attributes of the graph, which change no other graph.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def lower_as_for_cpu(gm: GraphModule) -> None:
     first = next(node for node in gm.graph.nodes if node.op != "placeholder")
     with gm.graph.inserting_before(first):
         node = gm.graph.call_function(_prepare)
-        node.meta["val"] = None  # which says that it yields nothing; torch 2.14 and later want to be told
+        node.meta["val"] = None  # the node has no result; torch 2.14 and later require an entry
     gm.recompile()
 
 
 @torch.fx.node.has_side_effect
 def _prepare() -> None:
-    """Called by Inductor in the place of an operator; by others, who trace or run the graph, for nothing."""
+    """Prepares the graph where Inductor calls it to lower its node; does nothing where the graph is traced or run."""
     if isinstance(V.graph, GraphLowering):
         _prepare_graph(V.graph)
 

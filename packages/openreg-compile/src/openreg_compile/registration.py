@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What Inductor has to know of a device (source: ``torch/_inductor/codegen/common.py``).
 
-Importing this module registers; the package does so when somebody has imported Inductor's registry. The code generators
-derive from modules that may be half imported then, so they are imported when a graph first asks for one.
+Importing this module registers; the package imports it once Inductor's registry has been imported. The code generators
+derive from modules that may be half imported then, so they are imported when a graph first needs one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DeviceOps(DeviceOpOverrides):
 
 
 class _Scheduling:
-    """Makes a ``Scheduling``. A class, since Inductor asks whether it is derived from Triton's."""
+    """Makes a ``Scheduling``. A class, because Inductor checks whether it is derived from Triton's."""
 
     def __new__(cls, scheduler: Any) -> Any:
         from openreg_compile.scheduling import Scheduling

@@ -102,7 +102,7 @@ def _scatter_by_operator(node: Node) -> None:
 
 
 def _sum_at_indices(into: Any, dim: int, index: Any, source: Any, include_self: bool) -> Any:
-    """What stands in the graph for it: called by Inductor to lower it, and by others, who trace or run the graph."""
+    """Sums at indices: lowers the node if Inductor calls it, and runs the operator where the graph is traced or run."""
     if not isinstance(V.graph, GraphLowering):
         return _aten.scatter_reduce.two(into, dim, index, source, "sum", include_self=include_self)
     from torch._inductor import ir

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which operators become one kernel, and the kernels' C++ (source: ``CppScheduling`` of Inductor).
 
-The kernels are those that Inductor writes for the CPU. What is different is who calls them: the device, later.
+The kernels are those that Inductor generates for the CPU. They differ in their caller: the device runs them, after the
+launch has returned.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ _NOT_FOR_CPU = {
 def _keep_loops(scheduler: Any) -> None:
     """Keeps fusions from this graph's nodes that their authors try on GPUs only: loops in C++ would come out wrong.
 
-    Inductor asks whether the nodes are the CPU's; there is no setting for one device.
+    Inductor tries them for nodes of every device except the CPU; there is no setting for one device.
     """
     for name, nothing in _NOT_FOR_CPU.items():
         setattr(scheduler, name, _unless_ours(getattr(scheduler, name), nothing))

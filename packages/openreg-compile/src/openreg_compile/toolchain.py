@@ -19,7 +19,7 @@ from typing import Any
 def quote_paths(cpp_builder: ModuleType) -> None:
     """Makes the ``CppBuilder`` of Inductor's module quote all paths, in the commands for kernels of every device.
 
-    Commands without a path that needs quotes stay as they are. A command is made once, in the process that asks for the
+    Commands without a path that needs quotes stay as they are. A command is made once, in the process that needs the
     kernel, so processes that compile on its behalf need nothing of this.
     """
     builder = cpp_builder.CppBuilder

@@ -31,7 +31,7 @@ namespace openreg::distributed {
 // after close(), when nothing is left to do, and are owned by Threads.
 //
 // A process that exits with groups that it has not destroyed ends them in this order (end_all()):
-//   1. The group rejects operations, and its threads are asked to end.
+//   1. The group rejects operations, and its threads are requested to end.
 //   2. Outstanding operations are completed as aborted, so that the device and blocked threads continue.
 //   3. The control channel is closed without a message. To the other ranks this rank looks like one that was killed.
 //   4. The threads are joined, within a limit, because a thread may wait for a kernel that does not end.
@@ -75,7 +75,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   // Releases what complete operations have retained. Called by threads of the program only: a tensor may have a Python
   // object, and releasing that takes the GIL.
   void drop_returned();
-  // Asks the threads to end when nothing is left to do. Nothing may be submitted afterwards.
+  // Requests the threads to end when nothing is left to do. Nothing may be submitted afterwards.
   void close();
   // Blocks until all operations are complete and the control channel is not used any more. Called after close().
   void wait_closed();

@@ -16,27 +16,27 @@ from openreg_distributed.rendezvous import agree
 NAME = "occl"
 
 
-def create(asked: Any, _options: Any) -> ProcessGroupOccl:
+def create(group_options: Any, _options: Any) -> ProcessGroupOccl:
     """Return the process group of one rank (source: ``torch.distributed.Backend.register_backend``, extended form).
 
-    ``asked`` has the store, the rank, the number of ranks, the timeout, and the global ranks of the group, which are
-    empty for the default group. Blocks until all ranks have called it, for at most the timeout. Raises
+    ``group_options`` has the store, the rank, the number of ranks, the timeout, and the global ranks of the group,
+    which are empty for the default group. Blocks until all ranks have called it, for at most the timeout. Raises
     ``torch.distributed.DistBackendError`` with the rank, the number of ranks and the cause.
     """
-    rank, size = asked.group_rank, asked.group_size
+    rank, size = group_options.group_rank, group_options.group_size
     try:
-        token = agree(PrefixStore(NAME, asked.store), rank, size, asked.timeout)
-        store: Any = PrefixStore(token, asked.store)
-        transport: Any = distributed.ProcessGroupGloo(store, rank, size, asked.timeout)
+        token = agree(PrefixStore(NAME, group_options.store), rank, size, group_options.timeout)
+        store: Any = PrefixStore(token, group_options.store)
+        transport: Any = distributed.ProcessGroupGloo(store, rank, size, group_options.timeout)
     except (RuntimeError, ValueError) as error:
         raise distributed.DistBackendError(
-            f"occl: rank {rank} could not connect with the other {size - 1} ranks within {asked.timeout}: "
+            f"occl: rank {rank} could not connect with the other {size - 1} ranks within {group_options.timeout}: "
             f"{str(error).partition(chr(10))[0]}; start all ranks within the timeout, with the same world size, and "
             "see that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
-    set_global_ranks(transport, asked.global_ranks_in_group)
+    set_global_ranks(transport, group_options.global_ranks_in_group)
     # With a seed the transport works on copies, so that the order does not depend on the speed of the network.
-    return ProcessGroupOccl(transport, asked.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
+    return ProcessGroupOccl(transport, group_options.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
 
 
 # PyTorch reads a string of devices letter by letter.

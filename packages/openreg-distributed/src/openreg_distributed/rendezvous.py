@@ -27,7 +27,7 @@ def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
     if rank == 0:
         return _answer(store, size, timeout)
     number = uuid.uuid4().hex
-    store.set(f"asks/{rank}", number)
+    store.set(f"number/{rank}", number)
     store.wait([f"token/{number}"], timeout)
     token: str = store.get(f"token/{number}").decode()
     store.set(f"joined/{token}/{rank}", "")
@@ -43,12 +43,12 @@ def _answer(store: Any, size: int, timeout: timedelta) -> str:
     pause, deadline = PAUSE, time.monotonic() + timeout.total_seconds()
     while joined and not store.check(joined):
         for rank in others:
-            if store.check([f"asks/{rank}"]) and (number := store.get(f"asks/{rank}").decode()) != answered[rank]:
+            if store.check([f"number/{rank}"]) and (number := store.get(f"number/{rank}").decode()) != answered[rank]:
                 store.set(f"token/{number}", token)
                 answered[rank] = number
         if time.monotonic() > deadline:
             absent = [rank for rank in others if not store.check([f"joined/{token}/{rank}"])]
-            raise RuntimeError(f"nothing was heard of rank {', '.join(map(str, absent))}")
+            raise RuntimeError(f"no message arrived from rank {', '.join(map(str, absent))}")
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
     return token

@@ -28,7 +28,7 @@ def _import(name: str) -> None:
         ) from error
 
 
-# As in openreg_runtime._command_line, which cannot be asked without importing the runtime: Python imports this package
+# As in openreg_runtime._command_line, which cannot be called without importing the runtime: Python imports this package
 # before it runs torch_openreg.__main__, and the doctor has to run where the imports below fail.
 if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == __name__):
     __version__ = version("openreg-meta")

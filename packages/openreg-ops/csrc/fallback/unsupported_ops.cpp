@@ -25,7 +25,7 @@ constexpr std::array<UnsupportedOp, 6> kRefused = {{
      "computing on the CPU"},
     {"aten::empty.memory_format", kMakesMemory},
     {"aten::empty_strided", kMakesMemory},
-    {"aten::record_stream", "tells the device's own allocator which stream uses the memory"},
+    {"aten::record_stream", "registers with the device's own allocator which stream uses the memory"},
 }};
 
 [[noreturn]] void refuse(const c10::OperatorHandle& op, const char* reason) {

@@ -33,8 +33,8 @@ constexpr bool contains(Types<Values...> /*list*/, Type type) {
   return ((kTypeOf<Values> == type) || ...);
 }
 
-// Calls `visitor(Value())` with the C++ type of `type`. The host asks contains() first; a type that is not in the list
-// is an error of the host part.
+// Calls `visitor(Value())` with the C++ type of `type`. The host calls contains() first; a type that is not in
+// the list is an error of the host part.
 template <class... Values, class Visitor>
 void visit(Types<Values...> /*list*/, Type type, Visitor&& visitor) {
   const bool found = ((kTypeOf<Values> == type && (visitor(Values()), true)) || ...);

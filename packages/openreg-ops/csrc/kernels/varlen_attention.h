@@ -34,7 +34,7 @@ inline int64_t steps_of(const VarlenOptions& options, int64_t heads) {
   return heads * options.longest * options.longest_key;
 }
 
-// What each sequence asks of the kernels for batches, with mask_of().
+// Returns the options with which the kernels for batches compute each sequence, together with mask_of().
 inline AttentionOptions options_of(const VarlenOptions& options) {
   return {options.dropout_p, options.visible == Visible::kUpToRow, options.scale};
 }

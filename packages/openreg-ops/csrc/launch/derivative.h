@@ -56,24 +56,24 @@ void expect_dim(const char* op, const char* what, const at::Tensor& operand, int
 template <class Meta, class... Args>
 c10::DimVector output_sizes(const Args&... args) {
   static_assert(!std::is_base_of_v<at::TensorIteratorBase, Meta>, "an iterator's derivative broadcasts its operands");
-  struct Asked final : Meta {
+  struct SizeRecorder final : Meta {
     const at::Tensor& maybe_get_output(int64_t /*index*/) override { return none; }
-    void set_output_strided(int64_t index, at::IntArrayRef asked, at::IntArrayRef /*strides*/,
+    void set_output_strided(int64_t index, at::IntArrayRef requested, at::IntArrayRef /*strides*/,
                             at::TensorOptions /*options*/) override {
       if (index == 0) {
-        sizes = c10::DimVector(asked);
+        sizes = c10::DimVector(requested);
       }
     }
-    void set_output_raw_strided(int64_t index, at::IntArrayRef asked, at::IntArrayRef strides,
+    void set_output_raw_strided(int64_t index, at::IntArrayRef requested, at::IntArrayRef strides,
                                 at::TensorOptions options) override {
-      set_output_strided(index, asked, strides, options);
+      set_output_strided(index, requested, strides, options);
     }
     at::Tensor none;
     c10::DimVector sizes;
   };
-  Asked asked;
-  asked.meta(args...);
-  return asked.sizes;
+  SizeRecorder recorder;
+  recorder.meta(args...);
+  return recorder.sizes;
 }
 
 }  // namespace openreg::ops

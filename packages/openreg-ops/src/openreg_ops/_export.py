@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators of this device alone, taken apart where ``torch.export`` is asked to.
+"""Decomposes operators that only this device has kernels for, where ``torch.export`` is called to decompose.
 
 ``ExportedProgram.run_decompositions()`` takes composite operators apart as autograd would. Of one that has a kernel for
 the device, such as ``aten::linear``, autograd does not, and nothing else does: the operator stays in the graph, where

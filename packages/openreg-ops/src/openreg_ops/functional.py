@@ -70,7 +70,7 @@ def _check_angles(x: Tensor, angles: Tensor) -> None:
 
 @torch.library.custom_op("openreg::rotary_embedding", mutates_args=(), device_types="openreg")
 def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
-    """Turns pairs of features by an angle each, which tells a transformer where a token stands.
+    """Rotates pairs of features by an angle each, which encodes the position of a token for a transformer.
 
     Feature i of the first half of the last dimension of `x` makes a pair with feature i of the second half. `angles`
     has half of that dimension, and broadcasts against the others, such as (tokens, features / 2). It gets no gradient.

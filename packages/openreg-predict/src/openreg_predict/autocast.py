@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autocast on ``meta``: PyTorch casts for the devices that it has, and a script that asks for one of them runs on meta.
+"""Autocast on ``meta``: PyTorch casts for the devices that it has, and a script that names one of them runs on meta.
 
 While :func:`emulated` is entered, ``torch.autocast`` of any device casts the operands of functions on meta, as it does
 on an accelerator: products in the narrow dtype, what loses numbers in float32, and a parameter once per block.

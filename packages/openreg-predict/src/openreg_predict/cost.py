@@ -44,7 +44,7 @@ def utilisation(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int]
 
 
 def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
-    """(FLOP/s, the dtype they are of): that asked for, or the next wider one for which the chip has a rate."""
+    """Returns the FLOP/s, and their dtype: `dtype`, or the next wider one for which the chip has a rate."""
     name = _SAME.get(dtype, dtype)
     while True:
         found = chip.rate(unit, name)

@@ -71,7 +71,7 @@ def curve(
 
 
 def fit_memory(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:
-    """Of a class that moves bytes; samples with much arithmetic tell the rate that it computes at."""
+    """Fits the efficiency of a class that moves bytes; samples with much arithmetic give the rate of its arithmetic."""
     moving: list[tuple[float, float]] = []
     computing: list[tuple[float, float]] = []
     rate = rate_of(chip, "vector", "float32")[0]

@@ -35,9 +35,9 @@ class ScriptError(ValueError):
 
 
 class MetaDeviceMode(TorchFunctionMode):
-    """Whatever device is asked for, or none, tensors are made on meta and stay there.
+    """A mode in which tensors are made on meta and stay there, whatever device a call names.
 
-    Those that a data loader makes to choose samples stay on the host: it reads them.
+    Tensors that a data loader makes to choose samples stay on the host, because it reads them.
     """
 
     def __torch_function__(

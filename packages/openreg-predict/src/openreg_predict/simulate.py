@@ -52,7 +52,7 @@ class Run:
 
 
 class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
-    """Tells the time_source of the time which call a thread is in, and what it costs."""
+    """A recorder that reports to the time source which call a thread executes, and what the call costs."""
 
     def __init__(self, memory: Memory, chip: Description, time_source: _C.ChipTimeSource) -> None:
         super().__init__(memory)

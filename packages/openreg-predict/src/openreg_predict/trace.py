@@ -24,7 +24,7 @@ from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
 # Allocators of devices round up to this.
 GRANULE = 512
 # The host waits for what they read.
-_ASKS_FOR_VALUES = ("aten::_local_scalar_dense", "aten::equal")
+_VALUE_READERS = ("aten::_local_scalar_dense", "aten::equal")
 
 
 class TraceError(RuntimeError):
@@ -132,7 +132,7 @@ class Recorder(TorchDispatchMode):
         self.calls.append(Call(name, NOTHING, "", False))  # its place, whatever other threads call meanwhile
         self.begin(number, func, args, kwargs)
         try:
-            if is_meta and name in _ASKS_FOR_VALUES:
+            if is_meta and name in _VALUE_READERS:
                 result: Any = self._answer(name, given)
             elif is_meta and _leaves_meta(name, given, kwargs):
                 result = self._copy_to_host(name, given[0])
@@ -164,11 +164,13 @@ class Recorder(TorchDispatchMode):
         given, made = tensors((args, kwargs)), tensors(result)
         before, after = ({tensor.device.type for tensor in side} for side in (given, made))
         is_on_host = bool(given or made) and (before | after) <= {"cpu"}
-        asks = name in _ASKS_FOR_VALUES and not is_on_host
-        leaves = asks or (after == {"cpu"} and before != {"cpu"})
+        reads_values = name in _VALUE_READERS and not is_on_host
+        leaves = reads_values or (after == {"cpu"} and before != {"cpu"})
         if name == "aten::copy_":  # the target is the first of the operands
             leaves = given[0].device.type == "cpu" and before != {"cpu"}
-        waits = asks or (leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,)))
+        waits = reads_values or (
+            leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,))
+        )
         work = describe(func, args, kwargs, result)
         return Call(NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
 
@@ -189,8 +191,8 @@ class Recorder(TorchDispatchMode):
 
 def _no_values(name: str, tensor: Tensor) -> str:
     return (
-        f"{name} asks for the values of a tensor of the shape {tuple(tensor.shape)}, and on meta there are none. Leave "
-        ".item(), .tolist(), float() and print() of tensors out of the step, give a number that answers all of them "
+        f"{name} needs the values of a tensor of the shape {tuple(tensor.shape)}, and on meta there are none. Leave "
+        ".item(), .tolist(), float() and print() of tensors out of the step, pass a number that replaces all of them "
         "(--assume 1.0), or run the program on the device itself (--on openreg)"
     )
 
@@ -216,7 +218,7 @@ def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any],
             ) from error
         if isinstance(error, NotImplementedError):
             raise TraceError(
-                f"{name} cannot run on meta: nobody has told PyTorch the shape of its result. Tell it with "
+                f"{name} cannot run on meta: no meta function is registered; register one with "
                 f"torch.library.register_fake({name!r}), {on_device}"
             ) from error
         raise
@@ -233,7 +235,7 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
 
 @contextmanager
 def _optimisers_of_lists() -> Iterator[None]:
-    """Optimisers take parameters of meta in lists, and as one kernel where asked to, as they do on accelerators."""
+    """Lets optimizers take parameters of meta in lists, and with ``fused=True`` as one kernel, as on accelerators."""
     names = ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices")
     # Modules of optimisers have names of their own for these functions.
     places = [

@@ -165,7 +165,7 @@ def _linear(seen: _Seen) -> Work:
 
 
 def _linear_backward(seen: _Seen) -> Work:
-    """The gradients of input, weight and bias that are asked for."""
+    """Returns the work of the requested gradients, of input, weight and bias."""
     source, gradient, weight, wanted = seen.args
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)

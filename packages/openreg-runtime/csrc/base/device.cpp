@@ -37,7 +37,7 @@ void check_device_index(int64_t index) {
     return number;
   }();
   TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", index,
-              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
+              " was requested, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
               ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
 }
 

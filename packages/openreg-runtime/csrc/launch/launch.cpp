@@ -63,17 +63,17 @@ void prepare_engine_thread(bool flush_denormals) {
 
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state) {
-  const bool told = C10_UNLIKELY(operands != nullptr);
-  orError_t status = told ? orTryLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
-                          : orTryLaunchKernel(stream, &kernel);
+  const bool has_operands = C10_UNLIKELY(operands != nullptr);
+  orError_t status = has_operands ? orTryLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
+                                  : orTryLaunchKernel(stream, &kernel);
   if (C10_LIKELY(status == orSuccess)) {
     state.release();
     return orSuccess;
   }
   // The call could block, or it failed. A failure repeats here, and its text then has the name of the public function.
   const HostWait wait;
-  status =
-      told ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count) : orLaunchKernel(stream, &kernel);
+  status = has_operands ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
+                        : orLaunchKernel(stream, &kernel);
   if (status == orSuccess) {
     state.release();
   }
@@ -83,13 +83,13 @@ orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOper
 void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands) {
   KernelState state(kernel.state, kernel.release);
   static constexpr orOperand kNone{};  // means that there are no operands; null means that they are unknown
-  const orOperand* told = nullptr;
+  const orOperand* operand_list = nullptr;
   size_t count = 0;
   if (C10_UNLIKELY(operands != nullptr)) {
     count = operands->size();
-    told = count == 0 ? &kNone : operands->data();
+    operand_list = count == 0 ? &kNone : operands->data();
   }
-  OPENREG_CHECK(enqueue_kernel(native_handle(stream), kernel, told, count, state));
+  OPENREG_CHECK(enqueue_kernel(native_handle(stream), kernel, operand_list, count, state));
 }
 
 orError_t describe_exception(char* message, size_t message_size) noexcept {

@@ -204,7 +204,7 @@ orError_t orGetLaunchEntry(unsigned int version, const orLaunchEntry** entry) {
   *entry = nullptr;
   if (version != OPENREG_LAUNCH_ENTRY_VERSION) {
     return runtime::fail(orErrorNotSupported,
-                         "%s: version %u of the launch entry was asked for, and this runtime serves version %d only; "
+                         "%s: version %u of the launch entry was requested, and this runtime serves version %d only; "
                          "compile the code again, or install the openreg-runtime that it was made for",
                          __func__, version, OPENREG_LAUNCH_ENTRY_VERSION);
   }

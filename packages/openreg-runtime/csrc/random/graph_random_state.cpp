@@ -73,7 +73,7 @@ std::shared_ptr<GraphRandomState> find_capture_random(uint64_t id) {
   const auto found = captures().by_id.find(id);
   TORCH_CHECK(found != captures().by_id.end(),
               "random numbers cannot be captured by a capture that was begun with orStreamBeginCapture(), because "
-              "nobody would advance the generator; capture with torch.accelerator.Graph");
+              "its replays would not advance the generator; capture with torch.accelerator.Graph");
   return found->second;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls somebody when a module has been imported, and imports nothing itself.
+"""Calls functions when a module has been imported, and imports nothing itself.
 
 PyTorch's compiler and others keep registries that a package could only reach by importing them, which takes longer than
 the rest of torch together. So a finder, first on ``sys.meta_path``, lets the others find a module that is waited for,
@@ -32,7 +32,8 @@ class _Registration:
         self.callback = callback
 
 
-# Who waits for which module, by its name. Appending and taking are atomic, so that no lock is held across a fork.
+# The pending registrations by the name of their module. Appending and taking are atomic, so that no lock is held across
+# a fork.
 _waiting: dict[str, deque[_Registration]] = {}
 
 
@@ -47,8 +48,8 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
       the module go on. The name of a submodule is not yet an attribute of its package then; the argument is the module.
     - *Being imported*: at the end of that import, as before, also where it is this thread's and led here. For a module
       that another thread has begun to load, this function may wait until it is loaded.
-    - *An import that fails* calls nobody; the callbacks wait for the next one. To look for a module without importing
-      it, with ``importlib.util.find_spec``, is no import. What is put into ``sys.modules`` by hand is not noticed.
+    - *An import that fails* calls no callback; they wait for the next import. Looking for a module with
+      ``importlib.util.find_spec`` is no import. What is put into ``sys.modules`` by hand is not noticed.
     - *Order*: callbacks of one module run in the order of their registration, which includes those that a callback
       registers.
     - *Errors*: an exception of a callback that runs at the end of an import spoils neither the import nor the other
@@ -79,12 +80,12 @@ class _Finder(MetaPathFinder):
     """Finds the modules that are waited for through the other finders, and has the end of their import noticed."""
 
     def __init__(self) -> None:
-        self._looking: set[tuple[int, str]] = set()  # another finder may also ask all others
+        self._looking: set[tuple[int, str]] = set()  # another finder may also call all others
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification that another finder gives, watched; None for a module that nobody waits for."""
+        """Returns the specification of another finder, watched; None for a module without pending registrations."""
         key = (threading.get_ident(), fullname)
         if not _waiting.get(fullname) or key in self._looking:
             return None
@@ -106,7 +107,7 @@ _FINDER = _Finder()
 def _is_imported(module: str) -> bool:
     """Whether an import of the module is done; if one is under way, its end will be noticed."""
     if sys.modules.get(module) is None:
-        # Another thread may have found the module before anybody waited for it, and be about to load it.
+        # Another thread may have found the module before a registration for it, and be about to load it.
         _bootstrap._lock_unlock_module(module)  # type: ignore[attr-defined]
     if _is_initializing(module):
         _watch(sys.modules[module].__spec__)
@@ -131,7 +132,7 @@ def _watch(spec: Any) -> None:
             finally:
                 self.__dict__["_initializing"] = False
                 self.__class__ = before
-                _call_all(self.name)  # who came while the last one ran, and saw that the import was not done
+                _call_all(self.name)  # those that were registered while the last one ran, before the import was done
 
     def state(self: Any) -> bool:
         return bool(self.__dict__.get("_initializing", False))
@@ -142,7 +143,7 @@ def _watch(spec: Any) -> None:
 
 
 def _call_all(module: str) -> None:
-    """Calls who waits for a module, on the thread that has just imported it; nobody after an import that failed."""
+    """Calls the callbacks of a module on the thread that has imported it, and none after an import that failed."""
     registrations = _waiting[module]
     failed = []
     try:
@@ -156,7 +157,7 @@ def _call_all(module: str) -> None:
         pass
     finally:
         if registrations and sys.modules.get(module) is not None:
-            _call_all(module)  # one raised what is no Exception; nobody else would call the others
+            _call_all(module)  # one raised what is no Exception; the others would never be called
         for text in failed:
             # Past two functions of this file, and those of importlib, which are not counted: the line of the import.
             warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -20,8 +20,8 @@ class LaunchEntry(NamedTuple):
 def launch_entry(version: int | None = None) -> LaunchEntry:
     """The table through which generated code launches kernels.
 
-    Code that was made for one version of the table asks for that one; without an argument it is the newest that this
+    Code that was made for one version of the table passes that version. Without an argument it is the newest that this
     runtime serves. Starts the device. Raises NotImplementedError for a version that is not served.
     """
-    asked = _C._launch_entry_version if version is None else version
-    return LaunchEntry(asked, _C._launch_entry(asked))
+    requested = _C._launch_entry_version if version is None else version
+    return LaunchEntry(requested, _C._launch_entry(requested))

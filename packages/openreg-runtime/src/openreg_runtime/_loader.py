@@ -104,7 +104,7 @@ def _installed() -> dict[str, _Package]:
 
 
 def _describe(point: EntryPoint) -> tuple[str, set[str]]:
-    """A plug-in's distribution, and those that this one asks for, also for an extra."""
+    """Returns a plug-in's distribution and the names of those that it requires, extras included."""
     metadata = point.dist.metadata if point.dist is not None else None  # reads the file each time
     if point.dist is None or metadata is None or "Name" not in metadata:
         return _normalised(point.name), set()

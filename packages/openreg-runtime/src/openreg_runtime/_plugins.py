@@ -39,7 +39,7 @@ class Build(NamedTuple):
 
     abi_version: int
     torch_version: str
-    extension_suffix: str  # how its modules end, as .cpython-311-x86_64-linux-gnu.so; empty where that is not told
+    extension_suffix: str  # of its modules, as .cpython-311-x86_64-linux-gnu.so; empty where the file has none
 
 
 class _DamagedError(Exception):
@@ -63,12 +63,12 @@ def distribution_of_point(point: EntryPoint) -> str:
 
 
 def is_module_name(value: str) -> bool:
-    """Whether an entry point's value is what the group asks for: a module, without attribute or extras."""
+    """Returns True if an entry point's value is what the group requires: a module, without attribute or extras."""
     return re.fullmatch(r"\w+(\.\w+)*", value) is not None
 
 
 def no_module_name(value: str, distribution: str) -> str:
-    """The message about an entry point whose value is not what the group asks for."""
+    """Returns the message about an entry point whose value is not the name of a module."""
     return (
         f"the openreg plug-in {value!r} of the package {distribution} is not the name of a module. The value of an "
         f"entry point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in the "
@@ -79,9 +79,9 @@ def no_module_name(value: str, distribution: str) -> str:
 def require_matching_build(module: str) -> None:
     """Raises ImportError unless the native parts of a package were compiled for this Python, runtime and torch.
 
-    A package with native parts calls this with its ``__name__`` before it imports them: the loader would only tell of
-    an undefined symbol. The error names what was found, what is needed, as both ABI numbers or both versions of torch,
-    and the pip command. A package without native parts always passes.
+    A package with native parts calls this with its ``__name__`` before it imports them, because the loader would only
+    report an undefined symbol. The error names what was found, what is needed, as both ABI numbers or both versions of
+    torch, and the pip command. A package without native parts always passes.
     """
     package = _package(module)
     _, problem = _check(package, package)

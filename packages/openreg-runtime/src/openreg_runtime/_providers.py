@@ -59,6 +59,6 @@ def missing(what: str, distribution: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _installed_names(_path: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    # PyTorch asks for names with hasattr(), again and again; reading all metadata takes milliseconds.
+    # PyTorch looks up names with hasattr() again and again, and reading all metadata takes milliseconds.
     points = entry_points(group=NAMES)
     return {point.name: (distribution_of_point(point), point.value.partition(":")[0]) for point in points}

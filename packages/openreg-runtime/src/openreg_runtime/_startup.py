@@ -114,7 +114,7 @@ def wait_at_exit_for_autograd() -> None:
     """Lets PyTorch's backward threads come to rest before Python finalises.
 
     A backward pass returns a moment before the thread of its device drops the graph, for which that thread needs the
-    GIL; if Python has begun to finalise by then, the process aborts. PyTorch tells nobody when the thread is done, so
+    GIL; if Python has begun to finalize by then, the process aborts. PyTorch does not report the end of the thread, so
     processes that ran a backward pass wait a moment on their way out.
     """
     from openreg_runtime import _C

@@ -34,7 +34,7 @@ at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
   const OperandDeviceGuard device(kOneHot, self);
   if (num_classes == -1) {
     TORCH_CHECK(self.numel() > 0, kOneHot.name,
-                ": an empty tensor does not tell the number of classes; give num_classes");
+                ": the number of classes of an empty tensor is unknown; pass num_classes");
     num_classes = 1 + run_kernel_and_wait<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
   }
   if (self.numel() > 0) {

@@ -83,7 +83,7 @@ orError_t orEngineGetStats(orEngineStats* stats, int engine) {
   return guarded(__func__, [&] {
     check_pointer(stats, "stats");
     OPENREG_DRIVER_CHECK(engine >= 0 && engine < kEngineCount, orErrorInvalidValue, "engine ", engine,
-                         " does not exist; orGetEngineCount() tells how many there are");
+                         " does not exist; orGetEngineCount() returns the number of engines");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     *stats = driver.scheduler.engines(lock)[static_cast<EngineIndex>(engine)].stats();

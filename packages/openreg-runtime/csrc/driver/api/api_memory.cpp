@@ -110,7 +110,7 @@ void check_side(Driver& driver, const void* pointer, int device, size_t count, c
   const int owner = driver.space.owner(pointer);
   OPENREG_DRIVER_CHECK(owner == device, orErrorInvalidDevicePointer, "argument `", name, "` = ", pointer,
                        " is memory of ", owner < 0 ? "the host" : join("device ", owner), ", not of device ", device,
-                       "; orPointerGetAttributes() tells the device");
+                       "; orPointerGetAttributes() returns the device of an address");
   driver.device(device).memory.check_range(pointer, count);
 }
 
@@ -255,7 +255,7 @@ orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr) {
     Driver& driver = Driver::get();
     const int owner = driver.space.owner(devPtr);
     OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
-                         " is not device memory; orPointerGetAttributes() tells what an address is");
+                         " is not device memory; orPointerGetAttributes() returns the kind of its memory");
     std::tie(*base, *size) = driver.device(owner).memory.range_of(devPtr);
     return orSuccess;
   });

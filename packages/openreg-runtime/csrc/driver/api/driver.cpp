@@ -139,7 +139,7 @@ bool Driver::operands_wanted() {
 void check_device_index(int index) {
   const int count = settings().device_count;
   OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice, "The device index is out of range: ", index,
-                       " was asked for, but this process has ", count, " devices, 0 to ", count - 1,
+                       " was requested, but this process has ", count, " devices, 0 to ", count - 1,
                        "; OPENREG_DEVICE_COUNT sets their number");
 }
 

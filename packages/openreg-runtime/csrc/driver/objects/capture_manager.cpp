@@ -146,10 +146,9 @@ void CaptureManager::check_not_capturing(Stream& stream) {
     return;
   }
   invalidate(*stream.capture, "a call needed the result of work that was recorded, not run");
-  throw Error(
-      orErrorStreamCaptureUnsupported,
-      "the stream is capturing, so its work does not run and cannot be waited for or asked about (a copy from or "
-      "to pageable memory and .item() wait too); take the call out of the capture");
+  throw Error(orErrorStreamCaptureUnsupported,
+              "the stream is capturing, so its tasks do not run and cannot be waited for or queried (a copy from or to "
+              "pageable memory and .item() wait too); take the call out of the capture");
 }
 
 void CaptureManager::check_not_captured(const Event& event) {

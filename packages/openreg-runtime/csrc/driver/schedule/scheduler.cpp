@@ -250,7 +250,7 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
   const std::string failure = subscription.failure;
   subscribers_.recycle(subscription);
   OPENREG_DRIVER_CHECK(failure.empty(), orErrorIllegalState,
-                       "the subscription has ended, but was not told everything: ", failure,
+                       "the subscription has ended, but not all of its callbacks were called: ", failure,
                        "; a callback must not let an exception out, since none of its callbacks is called "
                        "after one has");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the checks share: launches of C++ functions, a kernel that runs until it is told to end, the own program again.
+// Helpers of the checks: launches of C++ functions, a kernel that runs until a check ends it, a second process of this
+// program.
 #pragma once
 
 #include <atomic>

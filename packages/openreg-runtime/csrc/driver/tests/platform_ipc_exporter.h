@@ -88,7 +88,7 @@ class Exports {
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // How often somebody has opened one of the decoys that have a name.
+  // Returns how often a process has opened one of the decoys that have a name.
   uint64_t opened_decoys() const {
     uint64_t count = 0;
 #if defined(__linux__)
@@ -120,7 +120,7 @@ class Exports {
 
 #if defined(__linux__)
   static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  // A handle that tells the truth about a descriptor, as far as it can be told.
+  // Adds a handle that describes a descriptor as truthfully as its fields allow.
   void add_decoy(const char* name, int descriptor, size_t size, Kind kind = Kind::kDecoy) {
     CHECK(descriptor >= 0);
     IpcHandleLayout layout{};
@@ -165,7 +165,7 @@ class Exports {
     add_decoy("memory with another maker", sealed(whole, kSeals, {.process = 1}), page);
     constexpr size_t kTerabyte = size_t{1} << 40;
     add_decoy("memory of a terabyte", sealed(kHeaderRoom + kTerabyte, kSeals), kTerabyte, Kind::kTooLarge);
-    if (geteuid() == 0) {  // nobody else can make files of two users
+    if (geteuid() == 0) {  // only root can make files of two users
       CHECK(seteuid(65534) == 0);
       const int foreign = sealed(whole, kSeals);
       CHECK(seteuid(0) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -217,7 +217,7 @@ inline void read_all(int descriptor, void* bytes, size_t size) {
   }
 }
 
-// Tells the handles, and once it is asked for it by the end of `questions`, how many decoys were opened.
+// Writes the handles to `answers`, then, when `questions` is closed, the number of opened decoys.
 [[noreturn]] inline void serve(int answers, int questions) {
   const Exports exports;
   const size_t count = exports.entries().size();

@@ -13,7 +13,7 @@ inline bool is_lost() {
   return orDeviceGetError(kLostDevice) == orErrorDeviceLost;
 }
 
-// Half of the launches before the loss are enqueued behind a wait that nobody ends.
+// Half of the launches before the loss are enqueued behind a wait that never ends.
 inline void lose_the_device(Random& random) {
   CHECK(orSetDevice(kLostDevice) == orSuccess);
   orSemaphore_t semaphore = nullptr;

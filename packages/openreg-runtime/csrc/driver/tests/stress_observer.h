@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads all that can be asked of the device while others use it. Each answer has to make sense by itself.
+// Calls every query of the device while other threads use it. Each result has to be consistent by itself.
 #pragma once
 
 #include <cstdint>

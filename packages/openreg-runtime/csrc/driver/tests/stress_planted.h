@@ -85,7 +85,8 @@ inline void plant_undefined() {
   CHECK(orDeviceSynchronize() == orSuccess);
 }
 
-// A kernel allocates what nobody releases. (A forgotten state would not do: the queue still holds its address.)
+// Plants a leak: a kernel allocates memory that is never released. (A forgotten state would not do: the queue still
+// holds its address.)
 inline void plant_leak() {
   AddState* made = nullptr;
   const orKernel kernel{"leak",

@@ -82,7 +82,7 @@ inline void wait_for_semaphores_until_stopped(uint64_t seed) {
   }
 }
 
-// On a device that breaks: whether the semaphore fails or not, nobody waits for ever.
+// Waits for a semaphore on a device that breaks: no thread may wait forever, whether the semaphore fails or not.
 inline void wait_on_a_broken_device(orStream_t stream, Random& random) {
   orSemaphore_t semaphore = nullptr;
   CHECK(orSemaphoreCreate(&semaphore, 0) == orSuccess);

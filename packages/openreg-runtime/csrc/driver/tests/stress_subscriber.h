@@ -25,12 +25,12 @@ class Watcher {
     pending_.clear();
     submits_ = completes_ = syncs_ = 0;
     ended_ = false;
-    const bool asks = pick(random_, 2) == 0;
+    const bool wants_operands = pick(random_, 2) == 0;
     orSubscriber table{};
     table.size = sizeof(table);
     table.version = OPENREG_SUBSCRIBER_VERSION;
-    table.flags = asks ? orSubscribeOperands : 0;
-    wants_operands_ = asks;
+    table.flags = wants_operands ? orSubscribeOperands : 0;
+    wants_operands_ = wants_operands;
     table.submit = [](void* user, const orTaskInfo* task, uint64_t* correlation) {
       static_cast<Watcher*>(user)->submit(*task, *correlation);
     };
@@ -41,7 +41,7 @@ class Watcher {
     table.memory = [](void* user, const orMemoryInfo* memory) { static_cast<Watcher*>(user)->memory(*memory); };
     orSubscription_t subscription = nullptr;
     CHECK(orSubscribe(&table, this, &subscription) == orSuccess);
-    CHECK(!asks || orOperandsWanted() == 1);
+    CHECK(!wants_operands || orOperandsWanted() == 1);
     work();
     CHECK(orUnsubscribe(subscription) == orSuccess);
     ended_ = true;

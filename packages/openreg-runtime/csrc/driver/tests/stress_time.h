@@ -11,7 +11,7 @@
 
 namespace stress {
 
-// What one subscription has been told. No lock: the device calls one callback at a time.
+// Counts of the callbacks of one subscription. Needs no lock, because the device calls one callback at a time.
 struct TimeSource {
   uint64_t submits = 0;
   uint64_t completes = 0;

@@ -71,7 +71,7 @@ inline void what_has_begun_by_the_hosts_clock_runs_without_a_wait() {
   Stream& stream = queues.stream();
   queues.simulated.begin(1000);
   queues.processor.enqueue(stream, kernel());
-  CHECK(schedule.next() == nullptr);  // nobody asks
+  CHECK(schedule.next() == nullptr);  // no thread waits
   WaitRequest request(5);
   const DeferredSchedule::WaitRequestGuard registration(&schedule, request);
   CHECK(schedule.next() == &stream && !request.is_met());

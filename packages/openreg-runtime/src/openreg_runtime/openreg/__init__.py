@@ -187,7 +187,7 @@ def __getattr__(name: str) -> Any:
     from openreg_runtime.openreg._tensor_types import tensor_type
 
     if (found := tensor_type(name)) is not None:
-        globals()[name] = found  # one class, however often it is asked for
+        globals()[name] = found  # one class, however often it is looked up
         return found
     from openreg_runtime._extension import missing_name
 

@@ -200,7 +200,7 @@ class _AbsentDtypes(list[torch.dtype]):
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Replaced by who brings autocast; without, an empty list in which looking for a dtype raises NotImplementedError.
+    """Returns an empty list in which looking for a dtype raises NotImplementedError. Packages with autocast replace it.
 
     ``torch.autocast`` reads the list even where it is disabled, as in checkpoints and compiled functions, and looks for
     a dtype only where it is enabled.

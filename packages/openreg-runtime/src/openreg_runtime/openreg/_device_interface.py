@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device as PyTorch's compiler sees it (source: ``torch/_dynamo/device_interface.py``).
 
-Importing this module imports the compiler; ``_compiler.py`` does so when somebody else has.
+Importing this module imports the compiler; ``_compiler.py`` does so once the program has.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.
         stream = current_stream(index)
     if isinstance(stream, torch.Stream):
         if stream.device != torch.device("openreg", index):
-            raise ValueError(f"the stream belongs to {stream.device}, but memory of openreg:{index} was asked for")
+            raise ValueError(f"the stream belongs to {stream.device}, but memory of openreg:{index} was requested")
         stream = stream.stream_id
     if not isinstance(stream, int):
         raise TypeError(f"stream must be a stream or its stream_id, got {stream!r}")

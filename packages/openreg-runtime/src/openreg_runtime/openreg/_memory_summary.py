@@ -8,7 +8,7 @@ from openreg_runtime.openreg._memory import mem_get_info, memory_stats
 
 _SIZES = {
     "allocated_bytes": "held by tensors",
-    "requested_bytes": "asked for by tensors",
+    "requested_bytes": "requested by tensors",
     "active_bytes": "in use, also by other streams",
     "inactive_split_bytes": "free parts of used segments",
     "reserved_bytes": "held by the allocator",

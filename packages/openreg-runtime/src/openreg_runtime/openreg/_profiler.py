@@ -24,7 +24,7 @@ _TORCH = str(Path(torch.__file__).parent)
 
 @functools.cache
 def warn_that_nothing_is_recorded() -> None:
-    """Warns once in a process, on the line of the program that asked for the profile."""
+    """Warns once in a process, on the line of the program that started the profile."""
     level, frame = 2, sys._getframe().f_back
     while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
         level, frame = level + 1, frame.f_back

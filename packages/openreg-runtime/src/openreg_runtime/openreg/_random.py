@@ -16,7 +16,7 @@ from openreg_runtime.openreg._device import DeviceLike, current_device, device_c
 
 
 class _DefaultGenerators(Sequence[torch.Generator]):
-    """The default generator of each device, by index; made when asked for, so that importing initialises nothing."""
+    """The default generators of the devices, by index; made at first use, so that importing initializes nothing."""
 
     def __len__(self) -> int:
         return device_count()

@@ -12,7 +12,7 @@ from openreg_runtime import _C
 
 
 def set_resident(tensor: torch.Tensor, resident: bool = True) -> None:
-    """Asks the device to keep ``tensor`` in its fastest memory between uses.
+    """Requests the device to keep ``tensor`` in its fastest memory between uses.
 
     The simulated device has one kind of memory, so this changes nothing but :func:`is_resident`. ``torch.save`` and
     ``torch.load`` keep the hint, as do ``detach()`` and ``.data``; views and copies do not have it. Raises

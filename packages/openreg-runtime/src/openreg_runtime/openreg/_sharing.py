@@ -33,7 +33,7 @@ def register_reducer() -> None:
 def ipc_collect() -> None:
     """Frees tensors that were sent to other processes and that all of them have released.
 
-    Sending does the same. Memory of a receiver that was killed, or of a message that nobody receives, stays allocated
+    Sending does the same. Memory of a receiver that was killed, or of a message that is never received, stays allocated
     until this process ends (source: ``torch.cuda.ipc_collect``).
     """
     for count in _C._collect_ipc_ref_counts():
@@ -83,5 +83,5 @@ def _rebuild_storage(
 
 @functools.cache
 def _release_all_at_exit() -> None:
-    """A process that ends tells the senders; how it takes its tensors apart, if at all, is not foreseeable."""
+    """Releases received memory when the process ends, because its tensors may be destroyed late or not at all."""
     util.Finalize(None, _C._release_all_ipc_ref_counts, exitpriority=0)

@@ -94,7 +94,7 @@ class Event(torch.Event, metaclass=_EventType):
         if interprocess:
             raise NotImplementedError(
                 "events of openreg devices cannot be shared between processes; call synchronize() on the event and "
-                "tell the other process (a queue or a barrier of torch.multiprocessing)"
+                "notify the other process (a queue or a barrier of torch.multiprocessing)"
             )
         made: Any = torch.Event if cls is Event else super().__new__
         first = () if cls is Event else (cls,)

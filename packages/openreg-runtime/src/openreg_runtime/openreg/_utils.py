@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where ``torch.load`` asks which device a saved location means (source: ``torch/serialization.py``)."""
+"""Functions that ``torch.load`` calls for the device of a saved location (source: ``torch/serialization.py``)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ __all__ = [
     "use_mem_pool",
 ]
 
-# Private there too, and used by who follows PyTorch's guide to memory.
+# Private in torch.cuda too, and used by programs that follow PyTorch's guide to memory.
 _PRIVATE_IN_CUDA_TOO = (
     _dump_snapshot,
     _record_memory_history,

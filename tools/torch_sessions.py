@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lanes of a copy of the repository: for another release of PyTorch or its nightly build, and with new packages."""
+"""Sessions of a copy of the repository: for another release of PyTorch or its nightly build, and with new packages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import nox
 from nox.command import CommandFailed
 
 from tools import torch_release
-from tools.environments import lane_variables
-from tools.lane import NOX
+from tools.environments import session_variables
 from tools.new_package import LONGEST_NAME
+from tools.package_session import NOX
 from tools.packages import ROOT, git, refuse
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
@@ -26,21 +26,21 @@ CHANGES = Path("build", "interfaces.txt")
 COMPARE = ("packages/openreg-doctor/tools/interfaces.py", "--compare")
 
 
-def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopwatch) -> None:
-    """Builds every wheel against a release, and runs `lanes` on them, or the sessions that are named after it.
+def run_torch_sessions(session: nox.Session, sessions: Iterable[str], stopwatch: Stopwatch) -> None:
+    """Builds every wheel against a release, and runs `sessions` on them, or the sessions that are named after it.
 
-    All of them run; where one fails, the session ends with what PyTorch asks for now that the record does not have.
+    All of them run; where one fails, the session ends with the hooks of that PyTorch that the record does not have.
     What is built stays in nox's folder, apart for each release: the next run compiles what changed.
     """
-    asked, *named = session.posargs or [torch_release.SUPPORTED[-1]]
-    if asked != NIGHTLY:
-        torch_release.checked(asked)
+    target, *named = session.posargs or [torch_release.SUPPORTED[-1]]
+    if target != NIGHTLY:
+        torch_release.checked(target)
     with stopwatch.step(session.name, "install"):
         session.install(NOX, "tomli")
-    place = Path(session.cache_dir).resolve() / f"torch-{asked}"
+    place = Path(session.cache_dir).resolve() / f"torch-{target}"
     copy = place / "repository"
-    release, variables = asked, lane_variables([])
-    if asked == NIGHTLY:
+    release, variables = target, session_variables([])
+    if target == NIGHTLY:
         version = nightly_version(session)
         release = torch_release.release_of(version)
         variables |= allowing(version, place)
@@ -51,7 +51,7 @@ def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopw
 
     def passes(name: str) -> bool:
         command = ("python", "-m", "nox", "--envdir", str(place / "environments"), "-s", name)
-        with stopwatch.step(session.name, f"{name} on torch {asked}"):
+        with stopwatch.step(session.name, f"{name} on torch {target}"):
             try:
                 session.run(*command, env=variables)
             except CommandFailed:
@@ -61,15 +61,15 @@ def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopw
     with session.chdir(copy):
         if not passes("interfaces"):
             session.error(f"torch {release} cannot be installed here; the reason is above")
-        failed = [name for name in named or lanes if not passes(name)]
+        failed = [name for name in named or sessions if not passes(name)]
     if failed:
-        session.error(verdict(asked, (copy / CHANGES).read_text("utf-8"), failed))
+        session.error(failure_summary(target, (copy / CHANGES).read_text("utf-8"), failed))
 
 
-def verdict(asked: str, changes: str, failed: list[str]) -> str:
-    """What to read first where lanes failed: how the interfaces changed, then which lanes they are."""
-    asks = f"PyTorch asks for this, and interfaces.json does not say so:\n{changes}" if changes else ""
-    return f"{asks}on torch {asked} these sessions failed: {', '.join(failed)}"
+def failure_summary(target: str, changes: str, failed: list[str]) -> str:
+    """Returns what to read first where sessions failed: how the interfaces changed, then the names of the sessions."""
+    interfaces = f"PyTorch's interfaces differ from interfaces.json:\n{changes}" if changes else ""
+    return f"{interfaces}on torch {target} these sessions failed: {', '.join(failed)}"
 
 
 def nightly_version(session: nox.Session) -> str:
@@ -96,7 +96,7 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Prints how the torch of the build environment differs from the record, and leaves it in build/interfaces.txt."""
     version = wheelhouse.prepare(session)
     lines = str(session.run(str(wheelhouse.python(session)), *COMPARE, external=True, silent=True) or "").strip()
-    session.log(lines or f"torch {version} asks for what interfaces.json says")
+    session.log(lines or f"the interfaces of torch {version} are those of interfaces.json")
     page = wheelhouse.dist.parent / CHANGES
     page.parent.mkdir(exist_ok=True)
     page.write_text(f"{lines}\n" if lines else "", "utf-8")
@@ -111,7 +111,7 @@ NEEDS = ("openreg-ops",)
 
 
 def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Makes packages, then runs the lint of the repository and one's lane, and edits nothing else."""
+    """Makes packages, then runs the lint of the repository and the tests of one, and edits nothing else."""
     stopwatch = wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
         session.install(NOX, "tomli")
@@ -125,7 +125,7 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         shutil.copy2(wheel, clone / "dist")
     # So is the environment that they are built in.
     shared = os.fspath(wheelhouse.cache(session).parent)
-    env = lane_variables([])
+    env = session_variables([])
     with session.chdir(clone):
         with stopwatch.step(session.name, "make"):
             for name in (NAME, LONG_NAME):

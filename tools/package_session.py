@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nox
 
-from tools.environments import empty_directory, fill, holds, installed_distributions, lane_variables, uv, with_extra
+from tools.environments import empty_directory, fill, holds, installed_distributions, session_variables, uv, with_extra
 from tools.packages import ROOT, Package, siblings
 from tools.wheelhouse import Wheelhouse
 
@@ -18,7 +18,7 @@ NOX = "nox>=2026.10.20"
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
 
 
-class Lane:
+class PackageSession:
     """The environment of one session, holding one package and what it declares."""
 
     def __init__(self, session: nox.Session, wheelhouse: Wheelhouse) -> None:
@@ -52,7 +52,7 @@ class Lane:
 
     def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
         """Runs a command from an empty directory, with these environment variables and none meant for others."""
-        env = lane_variables([self._requested] if self._requested else [])
+        env = session_variables([self._requested] if self._requested else [])
         env.update(settings or {})
         with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
