@@ -14,6 +14,7 @@
 #include "base/current_stream.h"
 #include "base/enqueue.h"
 #include "base/observer_callback.h"
+#include "base/tool_hooks.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
@@ -96,6 +97,9 @@ c10::DeviceIndex& last_device() {
 void* allocate_on(c10::DeviceIndex index, size_t size) {
   refuse_inside_callback("the caching allocator's allocate");
   DeviceAllocatorState& device = allocator_state(index);
+  if (C10_UNLIKELY(MemoryObserverList::exist())) {
+    call_before_memory();
+  }
   const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::STATE);
   const size_t block_size = block_size_for(size);
   const AllocParams request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
@@ -110,6 +114,9 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
 
 bool release_on(c10::DeviceIndex index, void* address) {
   DeviceAllocatorState& device = allocator_state(index);
+  if (C10_UNLIKELY(MemoryObserverList::exist())) {
+    call_before_memory();
+  }
   const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL, address);
   return device.cache.release(address);
 }

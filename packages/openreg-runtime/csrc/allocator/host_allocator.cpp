@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/tool_hooks.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -54,7 +55,11 @@ void release_block(void* block);
 struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedMemory, &release_block> {
   at::DataPtr allocate(size_t size) override {
     ensure_initialized();  // throws in a forked child, which inherits cached blocks but must not use them
-    return CachingHostAllocatorInterface::allocate(size);
+    at::DataPtr memory = CachingHostAllocatorInterface::allocate(size);
+    if (auto* const hook = tool_hook_state().pinned.load(std::memory_order_acquire); C10_UNLIKELY(hook)) {
+      hook(memory.get(), size);
+    }
+    return memory;
   }
 };
 
@@ -65,6 +70,9 @@ PinnedAllocator& pinned_allocator() {
 
 void release_block(void* block) {
   if (orDriverIsUsable() != 0) {
+    if (auto* const hook = tool_hook_state().pinned.load(std::memory_order_acquire); C10_UNLIKELY(hook)) {
+      hook(static_cast<PinnedBlock*>(block)->ptr_, 0);
+    }
     pinned_allocator().free(block);
   }
 }

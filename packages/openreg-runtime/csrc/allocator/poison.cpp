@@ -2,6 +2,7 @@
 #include "allocator/poison.h"
 
 #include "base/settings.h"
+#include "base/tool_hooks.h"
 #include "openreg.h"
 #include "openreg/runtime/stream.h"
 
@@ -13,6 +14,7 @@ bool poison_is_on() {
 }
 
 void poison(void* address, size_t size, c10::Stream stream) noexcept {
+  const CallReasonGuard reason(CallReason::kPoison);
   try {
     if (orMemsetAsync(address, kPoison, size, native_handle(stream)) != orSuccess) {
       orGetLastError();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/enqueue.h"
+#include "base/tool_hooks.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
@@ -84,6 +85,7 @@ bool Event::query() const {
 }
 
 void Event::record_for_release(c10::Stream stream) noexcept {
+  const CallReasonGuard reason(CallReason::kAllocator);
   try {
     record(stream);
   } catch (const c10::Error&) {
@@ -92,6 +94,7 @@ void Event::record_for_release(c10::Stream stream) noexcept {
 }
 
 bool Event::query_for_release() const noexcept {
+  const CallReasonGuard reason(CallReason::kAllocator);
   const orError_t status = event_ == nullptr ? orSuccess : orEventQuery(event_);
   if (status == orSuccess || status == orErrorNotReady) {
     return status == orSuccess;

@@ -8,6 +8,7 @@
 
 #include "base/current_stream.h"
 #include "base/observer_callback.h"
+#include "base/tool_hooks.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
@@ -136,6 +137,7 @@ void synchronize_stream(c10::Stream stream) {
   const orStream_t handle = native_handle(stream);
   orError_t status = orSuccess;
   {
+    const CallReasonGuard reason(CallReason::kWait);
     const HostWait wait;
     status = orStreamSynchronize(handle);
   }

@@ -253,6 +253,7 @@ CASES: dict[str, list[Case]] = {
         ((STREAM, KERNEL, None, 1), VALUE),
     ],
     "orOperandsWanted": [],
+    "orSetEnqueueHook": [],
     "orSubscribe": [
         ((None, None, OUT), VALUE),
         ((Name("table"), None, None), VALUE),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing import devices, libraries
+from openreg_testing import devices, libraries, sanitize
 from openreg_testing.sizes import size_in_bytes
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "a test fails if it leaves tensors on the device; the report names them",
     },
+    "sanitize": {
+        "action": "store_true",
+        "help": "a test fails if work of its streams races, or a wait is missing (needs openreg-sanitizer)",
+    },
     "report": {
         "metavar": "FILE",
         "help": "write what each test did on the device to this HTML file",
@@ -76,6 +80,7 @@ class Settings:
     no_sync: bool
     memory_limit: int | None
     check_leaks: bool
+    sanitize: bool
 
     @property
     def target(self) -> str:
@@ -103,6 +108,7 @@ class Settings:
             "--no-sync": self.no_sync,
             "--memory-limit": self.memory_limit is not None,
             "--check-leaks": self.check_leaks,
+            "--sanitize": self.sanitize,
             "--default-device": self.default_device,
             "--openreg-report": self.report is not None,
         }
@@ -255,6 +261,8 @@ def _inherit(name: str, value: str) -> Callable[[], None]:
 def _require(given: Settings) -> None:
     if given.device:
         devices.require(given.target, given.option)
+    if given.sanitize:
+        sanitize.require(given.target)
     if given.needing_device:
         unknown = devices.Backend(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
         for name in given.needing_device:
@@ -288,6 +296,7 @@ def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> Settings:
         values["no-sync"],
         _memory_limit(values["memory-limit"]),
         values["check-leaks"],
+        values["sanitize"],
     )
     _check(given)
     return given

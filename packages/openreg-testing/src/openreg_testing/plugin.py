@@ -15,4 +15,5 @@ pytest_plugins = (
     "openreg_testing.summary",
     "openreg_testing.report",
     "openreg_testing.isolation",
+    "openreg_testing.sanitize",
 )

@@ -78,6 +78,9 @@ orError_t orGraphLaunch(orGraph_t graph, orStream_t stream) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     const std::shared_ptr<GraphBody> body = body_of(driver, graph);
+    if (driver.scheduler.operands_wanted()) [[unlikely]] {
+      Driver::call_enqueue_hook();
+    }
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
     driver.scheduler.launch_graph(body, target, lock);

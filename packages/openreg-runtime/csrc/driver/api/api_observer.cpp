@@ -35,5 +35,14 @@ orError_t orUnsubscribe(orSubscription_t subscription) {
 }
 
 int orOperandsWanted(void) {
-  return Driver::operands_wanted() ? 1 : 0;
+  if (!Driver::operands_wanted()) [[likely]] {
+    return 0;
+  }
+  Driver::call_enqueue_hook();
+  return 1;
+}
+
+orError_t orSetEnqueueHook(orEnqueueHook_t hook) {
+  Driver::set_enqueue_hook(hook);
+  return orSuccess;
 }

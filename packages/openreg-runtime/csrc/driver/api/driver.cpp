@@ -136,6 +136,25 @@ bool Driver::operands_wanted() {
   return made != nullptr && made->scheduler.operands_wanted() && !is_unusable();
 }
 
+namespace {
+
+std::atomic<orEnqueueHook_t>& enqueue_hook() {
+  static std::atomic<orEnqueueHook_t> hook{nullptr};
+  return hook;
+}
+
+}  // namespace
+
+void Driver::call_enqueue_hook() noexcept {
+  if (const orEnqueueHook_t hook = enqueue_hook().load(std::memory_order_acquire)) {
+    hook();
+  }
+}
+
+void Driver::set_enqueue_hook(orEnqueueHook_t hook) noexcept {
+  enqueue_hook().store(hook, std::memory_order_release);
+}
+
 void check_device_index(int index) {
   const int count = settings().device_count;
   OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice, "The device index is out of range: ", index,

@@ -32,6 +32,9 @@ class Driver {
   static void set_observed(bool observed);
   // Returns true if a subscriber or a capture uses the operands of launches. Creates no instance. Thread-safe.
   static bool operands_wanted();
+  // Calls the function of orSetEnqueueHook(), if there is one. The caller holds no lock.
+  static void call_enqueue_hook() noexcept;
+  static void set_enqueue_hook(orEnqueueHook_t hook) noexcept;
 
   // Throws Error(orErrorInvalidDevice) if the index is out of range.
   Device& device(int index);

@@ -21,8 +21,8 @@
  *   - Fork: in a child of a process that used the device, every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
  *     orIpcCloseMemHandle) do nothing and succeed. What needs no device works as before: errors, versions,
- *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), orGetEngineCount(), and the
- *     count, properties, peers, priorities and current index of devices.
+ *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orSetEnqueueHook(), orRegisterFaultKind(),
+ *     orGetEngineCount(), and the count, properties, peers, priorities and current index of devices.
  *   - Exit: the process completes the tasks in execution (Windows ends their threads instead) and drops those still
  *     queued. Calls that were blocked on dropped tasks, and calls from then on, behave as in a forked child, with
  *     orErrorDeinitialized.
@@ -390,6 +390,13 @@ typedef struct orOperand {
 /* Returns 1 if an observer uses the operands of launches, or a capture records them for observers of its replays, else
  * 0. After 1 the caller should call orLaunchKernelWithOperands(). Takes no lock and never fails. */
 OPENREG_API int orOperandsWanted(void);
+/* A function that a thread calls before it enqueues a task with operands: a kernel after orOperandsWanted() returned 1, a
+ * copy, a fill or a graph. The thread holds no lock of the device, so the function may take Python's GIL, for example to
+ * capture the call stack that the observer's `submit` cannot. It must not call this API and must not throw. */
+typedef void (*orEnqueueHook_t)(void);
+/* Sets the process's only enqueue hook; null removes it. A call of the previous hook may still be executing when this
+ * function returns. Needs no device. */
+OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,

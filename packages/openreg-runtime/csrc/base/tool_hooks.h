@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The runtime's side of openreg/runtime/tool_hooks.h.
+#pragma once
+
+#include <c10/macros/Macros.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "openreg/runtime/tool_hooks.h"
+
+namespace openreg::runtime {
+
+// The hooks, each replaced on its own. Thread-safe.
+struct ToolHookState {
+  std::atomic<void (*)()> before_memory{nullptr};
+  std::atomic<void (*)(void*, size_t)> pinned{nullptr};
+};
+
+inline ToolHookState& tool_hook_state() {
+  static ToolHookState state;
+  return state;
+}
+
+// A guard that sets the calling thread's CallReason and restores it in its destructor.
+class CallReasonGuard {
+ public:
+  explicit CallReasonGuard(CallReason reason) noexcept;
+  CallReasonGuard(const CallReasonGuard&) = delete;
+  CallReasonGuard& operator=(const CallReasonGuard&) = delete;
+  ~CallReasonGuard();
+
+ private:
+  CallReason previous_;
+};
+
+// Calls the hook before a call of the caching allocator. The caller holds no lock.
+inline void call_before_memory() {
+  if (auto* const hook = tool_hook_state().before_memory.load(std::memory_order_acquire); C10_UNLIKELY(hook)) {
+    hook();
+  }
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Facts about the calling thread's work that a subscriber of the driver (openreg.h) cannot see, for tools such as
+// sanitizers: the tensors behind operands, the reason of a call of the driver, and allocations of pinned memory.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// The tensor behind an orOperand with this address and size.
+struct OperandLayout {
+  const void* address;
+  size_t size;  // bytes from the first element to the last
+  c10::ScalarType dtype;
+  c10::SmallVector<int64_t, 5> sizes;
+  c10::SmallVector<int64_t, 5> strides;  // in elements
+};
+
+// Returns the layouts of the tensors that the calling thread has added to Operands since the first tensor of its newest
+// Operands object. Valid until the thread adds another tensor. A subscriber reads it in `submit` and `capture`, on the
+// thread that launches, and finds an operand by address and size.
+OPENREG_RUNTIME_API const std::vector<OperandLayout>& operand_layouts() noexcept;
+
+// The reason for which the calling thread calls the driver. A subscriber reads it in its callbacks.
+enum class CallReason : uint8_t {
+  kProgram,    // the program's own call, or an implicit wait (OPENREG_LAUNCH_BLOCKING)
+  kWait,       // the program waits for a stream
+  kAllocator,  // an allocator records or queries an event, to find out when freed memory may be reused
+  kPoison,     // the allocator fills new memory with the poison pattern
+};
+OPENREG_RUNTIME_API CallReason call_reason() noexcept;
+
+// Functions of a tool; each may be null. They must not throw.
+struct ToolHooks {
+  // Called on a thread that is about to call the caching allocator of device memory, while no lock of the device or of
+  // the allocator is held, so that it may acquire the GIL. Only while an observer of observe_memory() exists.
+  void (*before_memory)() = nullptr;
+  // Called after pinned memory was allocated, and before it is released to the allocator. `size` is 0 for a release.
+  // Runs without a lock.
+  void (*pinned)(void* address, size_t size) = nullptr;
+};
+
+// Replaces the hooks of the process. A call of the previous hooks may still be running. Thread-safe.
+OPENREG_RUNTIME_API void set_tool_hooks(const ToolHooks& hooks) noexcept;
+
+}  // namespace openreg::runtime

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The module openreg_sanitizer._C. Before its import, openreg_sanitizer/__init__.py checks that the build matches torch
+// and the runtime.
+#include <torch/csrc/utils/pybind.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "sanitizer.h"
+#include "stacks.h"
+
+namespace openreg::sanitizer {
+
+namespace {
+
+namespace py = pybind11;
+
+std::atomic<bool>& report_is_pending() {
+  static std::atomic<bool> pending{false};
+  return pending;
+}
+
+// Runs on the main thread between two steps of Python. An exception of the function is raised there.
+int run_report(void* /*argument*/) {
+  report_is_pending() = false;
+  if (!Sanitizer::instance().is_active()) {
+    return 0;
+  }
+  try {
+    py::module_::import("openreg_sanitizer._session").attr("report_new")();
+    return 0;
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return -1;
+  }
+}
+
+const char* name_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kReuse:
+      return "reuse";
+    case FindingKind::kUseAfterFree:
+      return "use-after-free";
+    case FindingKind::kUninitialized:
+      return "uninitialized";
+    case FindingKind::kHostRead:
+      return "host-read";
+    case FindingKind::kHostWrite:
+      return "host-write";
+    case FindingKind::kGraphInput:
+      return "graph-input";
+    case FindingKind::kFreedInUse:
+      return "freed-in-use";
+  }
+  return "race";
+}
+
+const char* name_of(orTaskKind kind) {
+  switch (kind) {
+    case orTaskCopy:
+      return "copy";
+    case orTaskFill:
+      return "fill";
+    default:
+      return "kernel";
+  }
+}
+
+py::object text_or_none(const std::string* text) {
+  return text == nullptr ? py::object(py::none()) : py::object(py::str(*text));
+}
+
+py::dict describe(const Life& life) {
+  StackTable& stacks = StackTable::instance();
+  py::dict result;
+  result["begin"] = life.begin;
+  result["end"] = life.end;
+  result["device"] = life.device;
+  result["stream"] = py::make_tuple(life.owner.device, life.owner.id);
+  result["allocated"] = stacks.symbolize(life.allocated);
+  result["freed"] = stacks.symbolize(life.freed);
+  return result;
+}
+
+py::object describe(const Access& access, const StreamName& stream) {
+  if (access.site == 0) {
+    return py::none();
+  }
+  StackTable& stacks = StackTable::instance();
+  const Site site = Sanitizer::instance().site(access.site);
+  const Layout layout = Sanitizer::instance().layout(access.layout);
+  py::dict result;
+  result["begin"] = access.begin;
+  result["end"] = access.end;
+  result["reads"] = access.reads;
+  result["writes"] = access.writes;
+  result["stream"] = site.on_host ? py::object(py::none()) : py::object(py::make_tuple(stream.device, stream.id));
+  result["kind"] = site.on_host ? "host" : name_of(site.kind);
+  result["operation"] = text_or_none(site.operation);
+  result["node"] = text_or_none(site.node);
+  result["stack"] = stacks.symbolize(site.stack);
+  result["captured"] = stacks.symbolize(site.captured);
+  result["forward"] = stacks.symbolize(site.forward);
+  result["dtype"] = layout.dtype == c10::ScalarType::Undefined ? py::object(py::none())
+                                                              : py::object(py::str(c10::toString(layout.dtype)));
+  result["sizes"] = layout.sizes;
+  result["strides"] = layout.strides;
+  return result;
+}
+
+py::dict describe(const Finding& finding) {
+  py::dict result;
+  result["kind"] = name_of(finding.conflict.kind);
+  result["first"] = describe(finding.conflict.first, finding.first_stream);
+  result["first_life"] = describe(finding.conflict.first_life);
+  result["second"] = describe(finding.conflict.second, finding.second_stream);
+  result["second_life"] = describe(finding.conflict.second_life);
+  result["count"] = finding.count;
+  return result;
+}
+
+py::list findings(size_t begin) {
+  std::vector<Finding> found;
+  {
+    const py::gil_scoped_release release;
+    found = Sanitizer::instance().findings(begin);
+  }
+  py::list result;
+  for (const Finding& finding : found) {
+    result.append(describe(finding));
+  }
+  return result;
+}
+
+constexpr int kFailed = 66;  // the exit status of a program with findings, as of other sanitizers
+
+// Replaces a successful exit status, after all exit handlers that were registered before the process began to exit.
+void register_exit_status() {
+#if defined(__GLIBC__)
+  on_exit(
+      [](int status, void* /*argument*/) {
+        if (status == 0) {
+          std::fflush(nullptr);
+          std::_Exit(kFailed);
+        }
+      },
+      nullptr);
+#else
+  std::atexit([] {
+    std::fflush(nullptr);
+    std::_Exit(kFailed);
+  });
+#endif
+}
+
+}  // namespace
+
+void request_report() noexcept {
+  if (!report_is_pending().exchange(true) && Py_AddPendingCall(&run_report, nullptr) != 0) {
+    report_is_pending() = false;  // the interpreter's list is full; the next finding tries again
+  }
+}
+
+void set_failed_exit_status() {
+  register_exit_status();
+}
+
+}  // namespace openreg::sanitizer
+
+PYBIND11_MODULE(_C, module) {
+  namespace py = pybind11;
+  using openreg::sanitizer::Sanitizer;
+  using WithoutGil = py::call_guard<py::gil_scoped_release>;
+  module.doc() = "Native part of openreg_sanitizer.";
+  module.def("start", [] { Sanitizer::instance().start(); }, WithoutGil());
+  module.def("stop", [] { Sanitizer::instance().stop(); }, WithoutGil());
+  module.def("abandon", [] { Sanitizer::instance().abandon(); });
+  module.def("is_active", [] { return Sanitizer::instance().is_active(); });
+  module.def(
+      "add_existing",
+      [](uintptr_t address, size_t size, int device, int64_t stream) {
+        Sanitizer::instance().add_existing(address, size, device, stream);
+      },
+      WithoutGil());
+  module.def("findings", &openreg::sanitizer::findings);
+  module.def("finding_count", [] { return Sanitizer::instance().finding_count(); }, WithoutGil());
+  module.def("counts", [] { return Sanitizer::instance().counts(); }, WithoutGil());
+  module.def("fail_at_exit", [] { openreg::sanitizer::set_failed_exit_status(); });
+  module.def("statistics", [] {
+    py::dict result;
+    result["accesses"] = Sanitizer::instance().shadow_size();
+    result["stacks"] = openreg::sanitizer::StackTable::instance().size();
+    return result;
+  });
+}

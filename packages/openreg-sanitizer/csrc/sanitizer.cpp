@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sanitizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "host_access.h"
+#include "launch_context.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/tool_hooks.h"
+#include "stacks.h"
+
+namespace openreg::sanitizer {
+
+namespace {
+
+constexpr size_t kNodes = size_t{1} << 20;
+
+template <size_t kSize>
+bool contains(const std::array<std::string_view, kSize>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Returns true if a kernel uses the values of an operand, so that they must have been written. Copies move undefined
+// bytes without harm, as of padding. With beta = 0, the products below do not use their first operand.
+bool uses_content(const orTaskInfo& task, size_t index) {
+  static constexpr std::array<std::string_view, 8> kCopies = {"aten::_copy_from", "aten::copy_", "aten::clone",
+                                                              "aten::cat",        "aten::stack", "aten::_foreach_copy_",
+                                                              "aten::index_select", "aten::split_with_sizes_copy"};
+  static constexpr std::array<std::string_view, 6> kProducts = {"aten::addmm",   "aten::addmv", "aten::baddbmm",
+                                                                "aten::addbmm", "aten::addr",  "aten::addmm_"};
+  static constexpr std::array<std::string_view, 9> kUpdates = {
+      "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::addcmul_",
+      "aten::addcdiv_", "aten::lerp_", "aten::_foreach_add_", "aten::_foreach_mul_"};
+  const orAccess access = task.operands[index].access;
+  if (task.kind == orTaskCopy) {
+    return index == 1 && task.operand_count == 2;
+  }
+  if (task.kind != orTaskKernel || task.name == nullptr) {
+    return false;
+  }
+  std::string_view name = task.name;
+  name = name.substr(0, name.find('.'));
+  if (access == orAccessReadWrite) {
+    return contains(kUpdates, name);
+  }
+  return !contains(kCopies, name) && !(index == 0 && contains(kProducts, name));
+}
+
+}  // namespace
+
+Sanitizer& Sanitizer::instance() {
+  static auto* const sanitizer = new Sanitizer;  // callbacks may come while the process exits
+  return *sanitizer;
+}
+
+void Sanitizer::start() {
+  const std::lock_guard<std::mutex> control(control_);
+  runtime::ensure_initialized();
+  std::vector<orStream_t> defaults;
+  for (int device = 0; device < runtime::device_count(); ++device) {
+    orStream_t stream = nullptr;
+    OPENREG_CHECK(orDeviceGetDefaultStream(&stream, device));
+    defaults.push_back(stream);
+  }
+  const char* const blocking = std::getenv("OPENREG_LAUNCH_BLOCKING");
+  launches_block_ = blocking != nullptr && std::string_view(blocking) == "1";
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ordering_ = Ordering();
+    shadow_.clear();
+    ordering_.set_default_streams(std::move(defaults));
+  }
+  orSubscriber table{};
+  table.size = sizeof(table);
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.flags = orSubscribeOperands;
+  table.submit = &on_submit;
+  table.sync = &on_sync;
+  table.memory = &on_driver_memory;
+  table.capture = &on_capture;
+  OPENREG_CHECK(orSubscribe(&table, this, &subscription_));
+  memory_subscription_ = runtime::observe_memory({[this](const runtime::MemoryEvent& event) { on_memory(event); }});
+  orSetEnqueueHook(&take_launch_context);
+  runtime::ToolHooks hooks;
+  hooks.before_memory = &take_allocation_context;
+  hooks.pinned = [](void* address, size_t size) { instance().on_pinned(address, size); };
+  runtime::set_tool_hooks(hooks);
+  is_active_ = true;
+}
+
+void Sanitizer::stop() {
+  const std::lock_guard<std::mutex> control(control_);
+  if (!is_active_.exchange(false)) {
+    return;
+  }
+  stop_watching_host();
+  runtime::set_tool_hooks({});
+  orSetEnqueueHook(nullptr);
+  runtime::stop_observing_memory(memory_subscription_);
+  const orError_t status = orUnsubscribe(subscription_);
+  subscription_ = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    shadow_.clear();
+    nodes_.clear();
+    pinned_begin_ = UINTPTR_MAX;
+    pinned_end_ = 0;
+  }
+  OPENREG_CHECK(status);
+}
+
+void Sanitizer::abandon() noexcept {
+  is_active_ = false;
+  StackTable::instance().close();
+}
+
+void Sanitizer::add_existing(uintptr_t address, size_t size, int device, int64_t stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (shadow_.generation(address) == 0) {  // not allocated since start()
+    shadow_.allocate({address, address + size, device, {device, stream}, 0, 0}, /*is_private=*/false,
+                     /*was_written=*/true);
+  }
+}
+
+void Sanitizer::on_submit(void* user, const orTaskInfo* task, uint64_t* /*correlation*/) {
+  auto& self = *static_cast<Sanitizer*>(user);
+  if (self.is_active()) {
+    self.submit(*task);
+  }
+}
+
+void Sanitizer::submit(const orTaskInfo& task) {
+  bool is_new = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const VectorClock& clock = ordering_.submitted(task);
+    const bool accesses = task.kind == orTaskKernel || task.kind == orTaskCopy || task.kind == orTaskFill;
+    // The fill with the poison pattern is no part of the program: its write must not make memory defined.
+    if (!accesses || runtime::call_reason() == runtime::CallReason::kPoison) {
+      return;
+    }
+    if (task.operands == nullptr) {
+      shadow_.written_by_unknown(task.device);
+      return;
+    }
+    const LaunchContext& context = launch_context();
+    Site site;
+    site.kind = task.kind;
+    site.operation = sites_.name(task.name);
+    site.stack = context.stack;
+    std::vector<Conflict> conflicts;
+    if (task.node == 0) {
+      site.forward = context.forward;
+      site.node = context.node.empty() ? nullptr : sites_.name(context.node.c_str());
+    } else if (const auto node = nodes_.find(task.node); node != nodes_.end()) {
+      site.captured = node->second.stack;
+    }
+    add_operands(task, site, clock, conflicts);
+    is_new = add(conflicts);
+  }
+  if (is_new) {
+    request_report();
+  }
+}
+
+void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const VectorClock& clock,
+                             std::vector<Conflict>& conflicts) {
+  const uint32_t number = sites_.intern(site);
+  const auto node = task.node == 0 ? nodes_.end() : nodes_.find(task.node);
+  for (size_t i = 0; i < task.operand_count; ++i) {
+    const orOperand& operand = task.operands[i];
+    Access access;
+    access.begin = reinterpret_cast<uintptr_t>(operand.address);
+    access.end = access.begin + operand.size;
+    access.ticket = task.ticket;
+    access.queue = task.queue;
+    access.layout = task.node == 0 ? layout_of(operand, i) : 0;
+    access.site = number;
+    access.reads = (operand.access & orAccessRead) != 0;
+    access.writes = (operand.access & orAccessWrite) != 0;
+    bool is_replaced = false;
+    if (node != nodes_.end() && i < node->second.generations.size()) {
+      const auto [layout, generation] = node->second.generations[i];
+      access.layout = static_cast<uint32_t>(layout);
+      is_replaced = generation != 0 && generation != shadow_.generation(access.begin);
+      if (is_replaced && conflicts.empty()) {
+        const Life life = shadow_.life(access.begin);
+        conflicts.push_back({FindingKind::kGraphInput, {}, life, access, life});
+      }
+    }
+    const bool checks = task.node == 0 && access.reads && uses_content(task, i);
+    const size_t before = conflicts.size();
+    shadow_.access(access, clock, checks, task.node != 0, conflicts);
+    if (is_replaced) {
+      conflicts.resize(std::min(conflicts.size(), before));  // consequences of the replaced memory
+    }
+  }
+}
+
+uint32_t Sanitizer::layout_of(const orOperand& operand, size_t index) {
+  const std::vector<runtime::OperandLayout>& layouts = runtime::operand_layouts();
+  const auto fits = [&](const runtime::OperandLayout& layout) {
+    return layout.address == operand.address && layout.size == operand.size;
+  };
+  const runtime::OperandLayout* found = nullptr;
+  if (index < layouts.size() && fits(layouts[index])) {
+    found = &layouts[index];
+  } else {
+    const auto any = std::find_if(layouts.begin(), layouts.end(), fits);
+    found = any == layouts.end() ? nullptr : &*any;
+  }
+  if (found == nullptr) {
+    return 0;
+  }
+  return layouts_.intern({found->dtype,
+                          {found->sizes.begin(), found->sizes.end()},
+                          {found->strides.begin(), found->strides.end()}});
+}
+
+void Sanitizer::on_capture(void* user, const orTaskInfo* task) {
+  auto& self = *static_cast<Sanitizer*>(user);
+  if (!self.is_active()) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(self.mutex_);
+  if (self.nodes_.size() >= kNodes) {
+    self.nodes_.erase(self.nodes_.begin());
+  }
+  Node node{launch_context().stack, {}};
+  for (size_t i = 0; task->operands != nullptr && i < task->operand_count; ++i) {
+    node.generations.emplace_back(self.layout_of(task->operands[i], i),
+                                  self.shadow_.generation(reinterpret_cast<uintptr_t>(task->operands[i].address)));
+  }
+  self.nodes_[task->node] = std::move(node);
+}
+
+void Sanitizer::on_sync(void* user, const orSyncInfo* sync) {
+  auto& self = *static_cast<Sanitizer*>(user);
+  if (!self.is_active()) {
+    return;
+  }
+  const runtime::CallReason reason = runtime::call_reason();
+  const bool is_implicit = reason == runtime::CallReason::kAllocator ||
+                           (sync->kind == orSyncStream && self.launches_block_ && reason != runtime::CallReason::kWait);
+  const std::lock_guard<std::mutex> lock(self.mutex_);
+  self.ordering_.synchronized(*sync, is_helper_thread(), is_implicit);
+}
+
+void Sanitizer::on_driver_memory(void* user, const orMemoryInfo* memory) {
+  auto& self = *static_cast<Sanitizer*>(user);
+  if (!self.is_active()) {
+    return;
+  }
+  const auto begin = reinterpret_cast<uintptr_t>(memory->address);
+  const std::lock_guard<std::mutex> lock(self.mutex_);
+  if (memory->action == orMemoryAllocated || memory->action == orMemoryImported) {
+    self.shadow_.add_region(begin, memory->size, memory->device);
+  } else {
+    self.shadow_.remove_region(begin);
+  }
+}
+
+void Sanitizer::on_memory(const runtime::MemoryEvent& event) {
+  if (!is_active()) {
+    return;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(event.address);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  switch (event.kind) {
+    case runtime::MemoryEventKind::kAllocated: {
+      const bool is_private = event.pool.first != 0 || event.pool.second != 0;
+      shadow_.allocate({address, address + event.size, event.device, {event.device, event.stream},
+                        launch_context().allocation, 0},
+                       is_private, /*was_written=*/is_private);
+      return;
+    }
+    case runtime::MemoryEventKind::kStreamRecorded:
+      shadow_.record_stream(address, {event.other_device, event.other_stream});
+      return;
+    case runtime::MemoryEventKind::kFreeRequested: {
+      std::vector<Conflict> warnings;  // waiting after the release is legal, so they are no findings
+      shadow_.free(address, launch_context().allocation, warnings);
+      return;
+    }
+    case runtime::MemoryEventKind::kSegmentReleased:
+      shadow_.remove_region(address);
+      return;
+    case runtime::MemoryEventKind::kFreeCompleted:
+    case runtime::MemoryEventKind::kSegmentAllocated:
+    case runtime::MemoryEventKind::kOutOfMemory:
+      return;
+  }
+}
+
+void Sanitizer::on_pinned(void* address, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  if (!is_active() || begin == 0) {
+    return;
+  }
+  const uint32_t stack = size == 0 ? 0 : StackTable::instance().gather();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (size == 0) {
+      const Life life = shadow_.life(begin);
+      shadow_.allocate({begin, life.end > begin ? life.end : begin + 1, -1, {}, 0, 0}, true, true);
+      return;
+    }
+    shadow_.allocate({begin, begin + size, -1, {}, stack, 0}, true, true);
+    pinned_begin_ = std::min(pinned_begin_.load(), begin);
+    pinned_end_ = std::max(pinned_end_.load(), begin + size);
+  }
+  watch_host();
+}
+
+void Sanitizer::host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes) {
+  if (!is_active()) {
+    return;
+  }
+  const auto check = [&](uint32_t stack, bool adds) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Access access;
+    access.begin = reinterpret_cast<uintptr_t>(begin);
+    access.end = access.begin + size;
+    access.layout = layouts_.intern(layout);
+    access.reads = !writes;
+    access.writes = writes;
+    std::vector<Conflict> conflicts;
+    if (adds) {
+      Site site;
+      site.on_host = true;
+      site.operation = sites_.name(operation);
+      site.stack = stack;
+      access.site = sites_.intern(site);
+    }
+    shadow_.host_access(access, conflicts);
+    const bool found = !conflicts.empty();
+    return adds ? add(conflicts) : found;
+  };
+  // The first pass needs no stack, for which the GIL has to be taken.
+  if (check(0, false) && check(StackTable::instance().gather(), true)) {
+    request_report();
+  }
+}
+
+bool Sanitizer::add(std::vector<Conflict>& conflicts) {
+  bool is_new = false;
+  for (Conflict& conflict : conflicts) {
+    const auto key = std::make_tuple(conflict.kind, conflict.first.site, conflict.second.site);
+    const auto found = known_.find(key);
+    if (found != known_.end()) {
+      ++findings_[found->second].count;
+    } else if (findings_.size() < kFindings) {
+      known_.emplace(key, findings_.size());
+      const Site& second = sites_.site(conflict.second.site);
+      findings_.push_back({conflict, ordering_.name(conflict.first.queue),
+                           second.on_host ? StreamName() : ordering_.name(conflict.second.queue), 1});
+      is_new = true;
+    }
+  }
+  return is_new;
+}
+
+std::vector<Finding> Sanitizer::findings(size_t begin) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (begin >= findings_.size()) {
+    return {};
+  }
+  return {findings_.begin() + static_cast<ptrdiff_t>(begin), findings_.end()};
+}
+
+size_t Sanitizer::finding_count() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return findings_.size();
+}
+
+std::vector<uint64_t> Sanitizer::counts() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<uint64_t> counts;
+  counts.reserve(findings_.size());
+  for (const Finding& finding : findings_) {
+    counts.push_back(finding.count);
+  }
+  return counts;
+}
+
+Site Sanitizer::site(uint32_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sites_.site(number);
+}
+
+Layout Sanitizer::layout(uint32_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return layouts_.layout(number);
+}
+
+size_t Sanitizer::shadow_size() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return shadow_.size();
+}
+
+}  // namespace openreg::sanitizer

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The native part: observes the device and keeps the findings."""
+
+from typing import Any
+
+def start() -> None:
+    """Begins to observe. Raises RuntimeError if the device cannot be used, as in a forked child."""
+
+def stop() -> None:
+    """Ends it, after all tasks that were seen are complete."""
+
+def abandon() -> None:
+    """Observes nothing from now on and blocks no more, because the process exits."""
+
+def is_active() -> bool:
+    """Returns True between :func:`start` and :func:`stop`."""
+
+def add_existing(address: int, size: int, device: int, stream: int, /) -> None:
+    """Adds an allocation of ``size`` bytes from before :func:`start`, which counts as written."""
+
+def findings(begin: int, /) -> list[dict[str, Any]]:
+    """Returns the findings from number ``begin`` on, in the form that ``finding.py`` reads."""
+
+def finding_count() -> int:
+    """Returns the number of findings in the process."""
+
+def counts() -> list[int]:
+    """Returns how often each finding has happened."""
+
+def statistics() -> dict[str, int]:
+    """Returns the numbers of accesses in the shadow and of stacks, for tests of the memory that they take."""
+
+def fail_at_exit() -> None:
+    """Makes the process end with status 66 where it would end with 0."""

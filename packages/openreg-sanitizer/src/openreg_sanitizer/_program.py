@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks a whole program without a changed line, by ``OPENREG_SANITIZER=1 python train.py``.
+
+The check begins when this package is imported, which torch does if openreg-autoload is installed, and ends with the
+process. A program with findings ends with status 66, unless it ends with a failure of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from pathlib import Path
+
+from openreg_sanitizer import _C, text
+from openreg_sanitizer._session import Action, _sessions, _write, sanitizer, write_report
+from openreg_sanitizer.suppressions import SuppressionError
+
+VARIABLE = "OPENREG_SANITIZER"
+REPORT = "OPENREG_SANITIZER_REPORT"
+SUPPRESSIONS = "OPENREG_SANITIZER_SUPPRESSIONS"
+_ACTIONS: dict[str, Action] = {"1": "report", "report": "report", "raise": "raise"}
+
+
+def start() -> None:
+    """Begins the check if the variable is set. Raises ImportError for a value that is unknown or cannot be used."""
+    value = os.environ.get(VARIABLE, "")
+    if value in ("", "0"):
+        return
+    if value not in _ACTIONS:
+        raise ImportError(f"{VARIABLE}={value!r} is unknown; use 1, raise or 0")
+    report = os.environ.get(REPORT, "")
+    path = Path(report).absolute() if report else None
+    if path is not None and (path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise ImportError(f"{REPORT}={report} cannot be written; name a file in a folder that exists, or unset it")
+    try:
+        session = sanitizer(_ACTIONS[value], os.environ.get(SUPPRESSIONS) or None)
+        session.__enter__()
+    except (SuppressionError, RuntimeError) as error:
+        raise ImportError(f"{VARIABLE}={value}: {error}") from error
+    atexit.register(_finish, session, path, os.getpid())
+
+
+def _finish(session: sanitizer, path: Path | None, process: int) -> None:
+    if os.getpid() != process:  # a forked child inherits this exit handler, but no device
+        return
+    _C.abandon()  # from here on nothing is observed and nothing blocks
+    found = session.findings
+    _sessions.report_rest()
+    session.name_unused()
+    if path is not None:
+        write_report(found, path)
+    if found:
+        _write(text.summary(len(found)))
+        _C.fail_at_exit()

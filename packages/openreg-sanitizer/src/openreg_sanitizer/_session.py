@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sessions of the sanitizer: when it observes, and what becomes of its findings."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from openreg_runtime import openreg
+from openreg_sanitizer import _C, advice, finding, formats, names, suppressions, text
+from openreg_sanitizer.finding import Finding
+
+Action = Literal["report", "raise", "collect"]
+_ACTIONS = ("report", "raise", "collect")
+
+
+class SanitizerError(RuntimeError):
+    """An error for a finding, raised at the second access; ``finding`` is the finding."""
+
+    def __init__(self, found: Finding) -> None:
+        super().__init__(text.render(found))
+        self.finding = found
+
+
+class sanitizer:
+    """Observes all openreg devices in a ``with`` block, and finds races, missing waits and wrong uses of memory.
+
+    ``action`` is what happens with a finding: "report" writes it to stderr as soon as the main thread goes on, "raise"
+    raises :class:`SanitizerError` there, "collect" does neither. ``suppress`` is a file of suppressions. ``findings``
+    are those of the block, one for each pair of lines. Blocks may be nested; each has the findings of its time. The
+    end of the block waits for all tasks of the devices.
+    """
+
+    def __init__(self, action: Action = "report", suppress: str | os.PathLike[str] | None = None) -> None:
+        if action not in _ACTIONS:
+            raise ValueError(f"torch.openreg.sanitizer: action {action!r} is unknown; use one of {', '.join(_ACTIONS)}")
+        self.action = action
+        self.suppressions = [] if suppress is None else suppressions.read(Path(suppress))
+        self.suppressed = 0
+        self._before: list[int] = []
+        self._findings: list[Finding] | None = None
+        self._process = os.getpid()
+
+    def __enter__(self) -> sanitizer:
+        self._findings = None
+        _sessions.begin(self)
+        self._before = _C.counts()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        if os.getpid() != self._process:
+            _sessions.forget()
+            return
+        names.learn(sys._getframe(1))
+        self._findings = self._collect()
+        _sessions.end(self)
+        if self.action == "report":
+            _sessions.report_rest()
+            self.name_unused()
+        elif self.action == "raise" and kind is None and self._findings:
+            raise SanitizerError(self._findings[0])
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far, or those of the block when it has ended, one for each pair of lines."""
+        return self._collect() if self._findings is None else self._findings
+
+    def _collect(self) -> list[Finding]:
+        counts = _C.counts()
+        merged: dict[tuple[str, str, str], Finding] = {}
+        self.suppressed = 0
+        for item in self.suppressions:
+            item.used = 0
+        for number, count in enumerate(counts):
+            before = self._before[number] if number < len(self._before) else 0
+            if count == before:
+                continue
+            found = _sessions.finding(number)
+            if self.is_suppressed(found):
+                self.suppressed += 1
+                continue
+            earlier = merged.get(found.places)
+            happened = count - before + (earlier.count if earlier else 0)
+            merged[found.places] = (earlier or found).counted(happened)
+        return list(merged.values())
+
+    def is_suppressed(self, found: Finding) -> bool:
+        """Returns True if a comment or a line of the file of suppressions accepts the finding."""
+        matching = [item for item in self.suppressions if item.matches(found)]
+        for item in matching:
+            item.used += 1
+        return bool(matching) or suppressions.is_commented(found)
+
+    def name_unused(self) -> None:
+        """Writes the suppressions that have suppressed nothing to stderr."""
+        for item in self.suppressions:
+            if not item.used:
+                _write(f"openreg-sanitizer: {item.origin}: this suppression suppresses nothing; remove it")
+
+
+class _Sessions:
+    """The open sessions of the process, the newest last, and the findings in Python's form."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._open: list[sanitizer] = []
+        self._known: list[Finding] = []
+        self._reported = 0
+        self._places: set[tuple[str, str, str]] = set()
+
+    def begin(self, session: sanitizer) -> None:
+        with self._lock:
+            if not self._open:
+                _C.start()
+                _add_existing()
+            self._open.append(session)
+            self._reported = _C.finding_count()
+            self._places.clear()
+
+    def end(self, session: sanitizer) -> None:
+        with self._lock:
+            if session in self._open:
+                self._open.remove(session)
+            if not self._open:
+                _C.stop()
+
+    def forget(self) -> None:
+        """Forgets the sessions of the parent, in a forked child."""
+        _C.abandon()
+        self._open.clear()
+
+    def finding(self, number: int) -> Finding:
+        with self._lock:
+            if number >= len(self._known):
+                for data in _C.findings(len(self._known)):
+                    self._known.append(advice.advise(names.name(finding.read(data))))
+            return self._known[number]
+
+    def report_rest(self) -> None:
+        """Reports the findings that were not reported yet."""
+        with self._lock:
+            self._report(self._open[-1] if self._open else None)
+
+    def report_new(self) -> None:
+        """Takes new findings, on the main thread between two of its steps. Raises SanitizerError if requested."""
+        names.learn_from_threads()
+        names.learn(sys._getframe(1))
+        with self._lock:
+            if self._open:
+                self._report(self._open[-1])
+
+    def _report(self, session: sanitizer | None) -> None:
+        while self._reported < _C.finding_count():
+            found = self.finding(self._reported)
+            self._reported += 1
+            is_new = found.places not in self._places
+            self._places.add(found.places)
+            if not is_new or (session is not None and session.is_suppressed(found)):
+                continue
+            if session is not None and session.action == "raise":
+                raise SanitizerError(found)
+            if session is None or session.action == "report":
+                _write(text.render(found) + "\n")
+
+
+def _write(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _add_existing() -> None:
+    """Adds the allocations from before the start, whose content counts as written."""
+    for segment in openreg.memory_snapshot():
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                _C.add_existing(block.get("address", address), block["size"], segment["device"], segment["stream"])
+            address += block["size"]
+
+
+_sessions = _Sessions()
+report_new = _sessions.report_new
+
+
+def write_report(found: list[Finding], path: Path) -> None:
+    """Writes a report file, or the reason why that failed to stderr."""
+    try:
+        formats.write(found, path)
+    except formats.ReportError as error:
+        _write(f"openreg-sanitizer: {error}")
+        for item in found:
+            _write(text.render(item) + "\n")

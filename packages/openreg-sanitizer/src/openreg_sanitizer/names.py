@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The variables of the program that hold streams, so that a finding can name them as the program does."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import torch
+
+from openreg_sanitizer.finding import Access, Finding, StreamId, place_of
+
+# Before Python 3.13 the frame of a function keeps a copy of its variables for who reads them.
+_IS_COPY = sys.version_info < (3, 13)
+_names: dict[tuple[int, int], str] = {}
+
+
+def learn(frame: FrameType | None) -> None:
+    """Notes the streams in the variables of a frame and its callers. Reads variables and calls nothing of them."""
+    found: dict[tuple[int, int], str] = {}
+    while frame is not None:
+        if place_of(frame.f_code.co_filename) in ("program", "library"):
+            variables = frame.f_locals
+            for scope in (variables, frame.f_globals):
+                for name, value in list(scope.items()):
+                    _note(found, name, value)
+            if _IS_COPY and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+                variables.clear()  # the copy would keep tensors alive until the function returns
+        frame = frame.f_back
+    _names.update(found)  # a stream that the program creates anew has the number of an old one
+
+
+def _note(found: dict[tuple[int, int], str], name: str, value: object) -> None:
+    if isinstance(value, torch.Stream):
+        found.setdefault((value.device_index, value.stream_id), name)
+    elif name in ("self", "cls"):
+        for attribute, item in _attributes(value):
+            if isinstance(item, torch.Stream):
+                found.setdefault((item.device_index, item.stream_id), f"{name}.{attribute}")
+
+
+def _attributes(value: object) -> Iterator[tuple[str, Any]]:
+    try:
+        variables = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return
+    if isinstance(variables, dict):
+        yield from list(variables.items())
+
+
+def learn_from_threads() -> None:
+    """Notes the streams in the variables of all threads that run Python."""
+    own = threading.get_ident()
+    for thread, frame in list(sys._current_frames().items()):
+        if thread != own:
+            learn(frame)
+
+
+def _named(stream: StreamId) -> StreamId:
+    name = _names.get((stream.device, stream.number), "")
+    return replace(stream, name=name) if name and not stream.is_default else stream
+
+
+def _access(access: Access | None) -> Access | None:
+    return access if access is None or access.stream is None else replace(access, stream=_named(access.stream))
+
+
+def name(finding: Finding) -> Finding:
+    """Returns the finding with the names of its streams, as far as they are known."""
+    second = _access(finding.second)
+    assert second is not None
+    return replace(
+        finding,
+        first=_access(finding.first),
+        second=second,
+        first_life=replace(finding.first_life, stream=_named(finding.first_life.stream)),
+        second_life=replace(finding.second_life, stream=_named(finding.second_life.stream)),
+    )

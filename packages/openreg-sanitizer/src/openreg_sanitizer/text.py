@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings as text for somebody who never saw the tool: lines of the program first, whole stacks after."""
+
+from __future__ import annotations
+
+from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, user_frame
+
+
+def render(finding: Finding) -> str:
+    """Returns the text of a finding, several lines without a newline at the end."""
+    times = f" (found {finding.count} times)" if finding.count > 1 else ""
+    lines = [f"openreg-sanitizer: {finding.kind}: {KINDS[finding.kind]}{times}"]
+    if finding.first is not None:
+        lines += _access("first", finding.first, finding.first_life)
+    lines += _access("second" if finding.first else "access", finding.second, finding.second_life)
+    if finding.missing:
+        lines += [f"  missing: {finding.missing}", f"    write it {finding.where}"]
+    if finding.hint:
+        lines.append(f"  {'note' if finding.missing else 'repair'}: {finding.hint}")
+    lines += _memory(finding)
+    if finding.first is not None:
+        lines += _stacks("first", finding.first)
+    lines += _stacks("second" if finding.first else "access", finding.second)
+    return "\n".join(lines)
+
+
+def summary(count: int) -> str:
+    """Returns the last line of a report."""
+    return f"openreg-sanitizer: {count} finding{'' if count == 1 else 's'}"
+
+
+def _access(label: str, access: Access, life: Life) -> list[str]:
+    frame = access.frame
+    where = f"{frame}" if frame else "a thread without Python"
+    source = f"  {frame.source}" if frame and frame.source else ""
+    actor = "the host" if access.stream is None else f"on {access.stream}"
+    operation = access.operation + (f" (of {access.node})" if access.node else "")
+    if access.kind == "host":
+        operation = f"{access.operation} on the CPU"
+    offset = access.begin - life.begin
+    size = f", bytes {offset} to {offset + access.end - access.begin} of its memory" if life.end else ""
+    return [f"  {label}: {where}{source}", f"    {operation} {access.verb} {access.tensor}{size}, {actor}"]
+
+
+def _memory(finding: Finding) -> list[str]:
+    lines: list[str] = []
+    shared = finding.first_life == finding.second_life
+    for label, life in (("first", finding.first_life), ("second", finding.second_life)):
+        if label == "first" and (shared or finding.first is None):
+            continue
+        name = "memory" if shared or finding.first is None else f"{label} tensor's memory"
+        kind = "pinned memory of the host" if life.is_pinned else f"allocated for {life.stream}"
+        for stack, verb in ((life.allocated, "allocated"), (life.freed, "freed")):
+            frame = user_frame(stack)
+            if frame:
+                lines.append(f"  {name}: {verb} at {frame}  {frame.source}".rstrip())
+        if life.end:
+            lines.append(f"  {name}: {life.end - life.begin} bytes at {life.begin:#x}, {kind}")
+    return lines
+
+
+def _stacks(label: str, access: Access) -> list[str]:
+    lines = []
+    for name, stack in (
+        (f"stack of the {label} access", access.stack),
+        ("captured by", access.captured),
+        ("forward operator", access.forward),
+    ):
+        lines += _stack(name, stack)
+    return lines
+
+
+def _stack(name: str, stack: Stack) -> list[str]:
+    if not stack:
+        return []
+    lines = [f"  {name} (innermost last):"]
+    for frame in reversed(stack):
+        lines.append(f"    {frame} in {frame.function}" + (f"  {frame.source}" if frame.source else ""))
+    return lines

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each planted bug is found, alone, with its two lines and the missing one; its correct form is silent."""
+
+import bugs_graphs  # noqa: F401
+import bugs_host  # noqa: F401
+import bugs_memory  # noqa: F401
+import bugs_streams  # noqa: F401
+import pytest
+import torch
+from planted import BUGS
+
+import openreg_sanitizer  # noqa: F401
+
+
+def lines(finding):
+    return tuple(frame and (frame.file, frame.line) for frame in finding.frames)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found_with_its_lines(bug):
+    with torch.openreg.sanitizer("collect") as session:
+        bug.run(False)
+    found = [(finding.kind, *lines(finding)) for finding in session.findings]
+    assert found == [(bug.kind, bug.first and (bug.file, bug.first), (bug.file, bug.second))]
+    (finding,) = session.findings
+    assert bug.missing in finding.missing
+    assert finding.missing or finding.hint
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_its_correct_form_is_silent(bug):
+    with torch.openreg.sanitizer("collect") as session:
+        bug.run(True)
+    assert session.findings == []
+
+
+def test_there_are_enough_of_them():
+    assert len(BUGS) >= 40
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+    assert sum(bool(bug.report) for bug in BUGS) >= 15

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The option ``--sanitize``: a test fails if work of its streams has no order, with the line that is missing.
+
+openreg-sanitizer does the work. It observes from the first test to the last, and each test has the findings of its
+time, those of its fixtures included.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+_SESSION = pytest.StashKey[Any]()
+
+
+def require(target: str) -> None:
+    """Raises UsageError if the option cannot work on the device ``target``."""
+    if target.partition(":")[0] != "openreg":
+        raise pytest.UsageError(f"--sanitize observes openreg devices, and --device is {target}; add --device openreg")
+    try:
+        importlib.import_module("openreg_sanitizer")
+    except ModuleNotFoundError as error:
+        if error.name != "openreg_sanitizer":
+            raise
+        raise pytest.UsageError(
+            "--sanitize needs the package openreg-sanitizer, which is not installed. Install it with: "
+            "pip install openreg-sanitizer"
+        ) from None
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)  # an optional package, which this one does not declare
+
+
+def _wanted(config: pytest.Config) -> bool:
+    from openreg_testing.options import SETTINGS  # which imports this module
+
+    given = config.stash.get(SETTINGS, None)
+    return given is not None and given.sanitize
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Observes the device during all tests, so that memory of earlier tests is known."""
+    if not _wanted(session.config):
+        return (yield)
+    with _module("openreg_sanitizer").sanitizer("collect") as observed:
+        session.config.stash[_SESSION] = observed
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fails the test that made a finding, after its own failure if it has one."""
+    if item.config.stash.get(_SESSION, None) is None:
+        return (yield)
+    with _module("openreg_sanitizer").sanitizer("collect") as observed:
+        outcome = yield
+    if observed.findings:
+        pytest.fail("\n\n".join(map(_module("openreg_sanitizer.text").render, observed.findings)), pytrace=False)
+    return outcome
