@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 
+#include "openreg/runtime/tool_hooks.h"
 #include "stacks.h"
 
 namespace openreg::sanitizer {
@@ -60,6 +61,9 @@ LaunchContext& launch_context() noexcept {
 }
 
 void take_launch_context() noexcept {
+  if (runtime::launch_context_is_fixed()) {
+    return;
+  }
   try {
     LaunchContext& context = launch_context();
     context.stack = StackTable::instance().gather();
@@ -80,6 +84,9 @@ void take_launch_context() noexcept {
 }
 
 void take_allocation_context() noexcept {
+  if (runtime::launch_context_is_fixed()) {
+    return;
+  }
   launch_context().allocation = StackTable::instance().gather();
 }
 

@@ -88,7 +88,7 @@ const VectorClock& Ordering::submitted(const orTaskInfo& task) {
 
 void Ordering::synchronized(const orSyncInfo& sync, bool is_helper, bool is_implicit) {
   const bool has_place = sync.stream != nullptr;
-  if (has_place) {
+  if (has_place && sync.kind != orSyncEventWait) {  // whose device is that of the waiting stream
     know(sync.queue, sync.device, sync.stream);
   }
   switch (sync.kind) {

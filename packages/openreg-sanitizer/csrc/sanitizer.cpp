@@ -88,6 +88,9 @@ void Sanitizer::start() {
   runtime::ToolHooks hooks;
   hooks.before_memory = &take_allocation_context;
   hooks.pinned = [](void* address, size_t size) { instance().on_pinned(address, size); };
+  hooks.access = [](const char* name, c10::Stream stream, const runtime::Operands& operands) {
+    instance().on_access(name, stream, operands);
+  };
   runtime::set_tool_hooks(hooks);
   is_active_ = true;
 }
@@ -293,6 +296,39 @@ void Sanitizer::on_memory(const runtime::MemoryEvent& event) {
     case runtime::MemoryEventKind::kSegmentAllocated:
     case runtime::MemoryEventKind::kOutOfMemory:
       return;
+  }
+}
+
+void Sanitizer::on_access(const char* name, c10::Stream stream, const runtime::Operands& operands) {
+  bool is_new = false;
+  if (is_active()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t queue = ordering_.find({stream.device_index(), stream.id()});
+    if (queue < 0) {
+      return;  // nothing has been enqueued there
+    }
+    Site site;
+    site.operation = sites_.name(name);
+    site.stack = launch_context().stack;
+    Access access;
+    access.queue = static_cast<uint32_t>(queue);
+    access.ticket = ordering_.newest(access.queue);
+    access.site = sites_.intern(site);
+    const VectorClock clock = ordering_.next(access.queue);
+    std::vector<Conflict> conflicts;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const orOperand& operand = operands.data()[i];
+      access.begin = reinterpret_cast<uintptr_t>(operand.address);
+      access.end = access.begin + operand.size;
+      access.layout = layout_of(operand, i);
+      access.reads = (operand.access & orAccessRead) != 0;
+      access.writes = (operand.access & orAccessWrite) != 0;
+      shadow_.access(access, clock, /*checks_content=*/false, /*is_replay=*/false, conflicts);
+    }
+    is_new = add(conflicts);
+  }
+  if (is_new) {
+    request_report();
   }
 }
 

@@ -3,6 +3,8 @@
 // task with the earlier ones to the same memory.
 #pragma once
 
+#include <c10/core/Stream.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include "layout.h"
 #include "openreg.h"
 #include "openreg/runtime/memory_observer.h"
+#include "openreg/runtime/operands.h"
 #include "ordering.h"
 #include "shadow.h"
 #include "sites.h"
@@ -76,6 +79,7 @@ class Sanitizer {
   static void on_driver_memory(void* user, const orMemoryInfo* memory);
   void on_memory(const runtime::MemoryEvent& event);
   void on_pinned(void* address, size_t size);
+  void on_access(const char* name, c10::Stream stream, const runtime::Operands& operands);
 
   void submit(const orTaskInfo& task);
   void add_operands(const orTaskInfo& task, const Site& site, const VectorClock& clock,

@@ -20,6 +20,7 @@
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/tool_hooks.h"
 #include "progress/platform.h"
 #include "progress/threads.h"
 #include "transport/transport_control_channel.h"
@@ -180,6 +181,21 @@ ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
   return c10::make_intrusive<CoalescedWork>(rank_, std::exchange(coalesced_, {}));
 }
 
+// Reports the accesses of the transport, which are no tasks, to tools such as sanitizers.
+void ProcessGroup::report_transfer(const CollectiveCall& call, c10::Stream stream) {
+  if (!runtime::Operands::wanted()) {
+    return;
+  }
+  runtime::Operands accessed;
+  for (const at::Tensor& tensor : call.inputs) {
+    accessed.add(tensor, orAccessRead);
+  }
+  for (const at::Tensor& tensor : call.type == c10d::OpType::SEND ? Tensors() : call.outputs) {
+    accessed.add(tensor, orAccessWrite);
+  }
+  runtime::report_access(call.name, stream, accessed);
+}
+
 ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::function<StreamSteps()>& before) {
   progress_->drop_returned();
   const std::string failure = progress_->failure();
@@ -195,6 +211,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   std::shared_ptr<void> stack = calling_stack();  // Takes the GIL, so it comes before `mutex_`.
+
+  const runtime::LaunchContextGuard context;               // Takes the GIL as well.
 
   std::unique_lock<std::mutex> order(mutex_);
   PooledCommStream& stream = comm_streams_.next(device.index(), call.key);
@@ -220,6 +238,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   // Everything that may throw comes first, because a call that is announced has a number.
   std::unique_ptr<StreamWait> stream_wait;
   OPENREG_CHECK(stream.comm_stream.enqueue_semaphore_wait(stream_wait));
+  report_transfer(call, stream.stream);
   OperationDescription description = describe(call, operands);
   OperationSignature signature = signature_of(call);
   const auto operation = std::make_shared<Operation>(

@@ -13,6 +13,7 @@
 #include "allocator/device_allocators.h"
 #include "base/current_stream.h"
 #include "base/enqueue.h"
+#include "base/gpu_trace.h"
 #include "base/observer_callback.h"
 #include "base/tool_hooks.h"
 #include "openreg.h"
@@ -109,6 +110,7 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
     throw_out_of_memory(index, size, failure);
   }
   last_device() = index;
+  trace_gpu([&](const auto& python) { python.trace_gpu_memory_allocation(kDeviceType, trace_id(address)); });
   return address;
 }
 
@@ -118,7 +120,11 @@ bool release_on(c10::DeviceIndex index, void* address) {
     call_before_memory();
   }
   const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL, address);
-  return device.cache.release(address);
+  if (!device.cache.release(address)) {
+    return false;
+  }
+  trace_gpu([&](const auto& python) { python.trace_gpu_memory_deallocation(kDeviceType, trace_id(address)); });
+  return true;
 }
 
 c10::CachingAllocator::Stat to_stat(const Counter& counter) {

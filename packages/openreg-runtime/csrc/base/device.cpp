@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/allocator_settings.h"
+#include "base/gpu_trace.h"
 #include "base/settings.h"
 #include "openreg.h"
 #include "openreg/runtime/host_wait.h"
@@ -93,6 +94,7 @@ bool is_in_bad_fork() noexcept {
 void synchronize_device(c10::DeviceIndex index) {
   ensure_initialized();
   const CurrentDevice current(index);
+  trace_gpu([](const auto& python) { python.trace_gpu_device_synchronization(kDeviceType); });
   orError_t status = orSuccess;
   {
     const HostWait wait;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/current_stream.h"
+#include "base/gpu_trace.h"
 #include "base/observer_callback.h"
 #include "base/tool_hooks.h"
 #include "openreg/runtime/device.h"
@@ -59,6 +60,17 @@ Pool& pool_of(c10::DeviceIndex index, bool high_priority) {
   return (*pools)[static_cast<size_t>(index)][high_priority ? 1 : 0];
 }
 
+c10::StreamId create_stream(c10::DeviceIndex index, int priority) {
+  const CurrentDevice current(index);
+  orStream_t handle = nullptr;
+  OPENREG_CHECK(orStreamCreateWithPriority(&handle, 0, priority));
+  return static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle));
+}
+
+void trace_creation(c10::StreamId stream) {
+  trace_gpu([&](const auto& python) { python.trace_gpu_stream_creation(kDeviceType, static_cast<uintptr_t>(stream)); });
+}
+
 }  // namespace
 
 c10::StreamId current_stream_id(c10::DeviceIndex index) {
@@ -82,26 +94,31 @@ c10::Stream default_stream(c10::DeviceIndex index) {
 }
 
 c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority) {
+  ensure_initialized();
   index = resolve(index);
   Pool& pool = pool_of(index, high_priority);
-  const std::lock_guard<std::mutex> lock(pool.mutex);
-  if (pool.ids.size() < kStreamsPerPool) {
+  c10::StreamId created = kDefaultStreamId;
+  {
+    const std::lock_guard<std::mutex> lock(pool.mutex);
+    if (pool.ids.size() >= kStreamsPerPool) {
+      return make_stream(index, pool.ids[pool.next++ % kStreamsPerPool]);
+    }
     int least = 0;
     int greatest = 0;
     OPENREG_CHECK(orDeviceGetStreamPriorityRange(&least, &greatest));
-    pool.ids.push_back(new_stream(index, high_priority ? greatest : least).id());
-    return make_stream(index, pool.ids.back());
+    created = create_stream(index, high_priority ? greatest : least);
+    pool.ids.push_back(created);
   }
-  return make_stream(index, pool.ids[pool.next++ % kStreamsPerPool]);
+  trace_creation(created);
+  return make_stream(index, created);
 }
 
 c10::Stream new_stream(c10::DeviceIndex index, int priority) {
   ensure_initialized();
   index = resolve(index);
-  const CurrentDevice current(index);
-  orStream_t handle = nullptr;
-  OPENREG_CHECK(orStreamCreateWithPriority(&handle, 0, priority));
-  return make_stream(index, static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle)));
+  const c10::StreamId created = create_stream(index, priority);
+  trace_creation(created);
+  return make_stream(index, created);
 }
 
 orStream_t native_handle(c10::Stream stream) {
@@ -135,6 +152,7 @@ bool query_stream(c10::Stream stream) {
 
 void synchronize_stream(c10::Stream stream) {
   const orStream_t handle = native_handle(stream);
+  trace_gpu([&](const auto& python) { python.trace_gpu_stream_synchronization(kDeviceType, trace_id(handle)); });
   orError_t status = orSuccess;
   {
     const CallReasonGuard reason(CallReason::kWait);

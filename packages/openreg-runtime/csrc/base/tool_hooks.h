@@ -15,6 +15,7 @@ namespace openreg::runtime {
 struct ToolHookState {
   std::atomic<void (*)()> before_memory{nullptr};
   std::atomic<void (*)(void*, size_t)> pinned{nullptr};
+  std::atomic<void (*)(const char*, c10::Stream, const Operands&)> access{nullptr};
 };
 
 inline ToolHookState& tool_hook_state() {

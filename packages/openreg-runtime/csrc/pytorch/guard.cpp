@@ -3,6 +3,7 @@
 #include <c10/core/DeviceCapability.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "base/gpu_trace.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -92,12 +93,31 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
                 " and cannot be recorded on a stream of openreg:", static_cast<int>(stream.device_index()),
                 "; make an event for each device");
     orEvent_t handle = to_event(*event);
+    const bool is_new = handle == nullptr;
     record_event(handle, stream, flag == c10::EventFlag::BACKEND_DEFAULT);
     *event = handle;
+    trace_gpu([&](const auto& python) {
+      if (is_new) {
+        python.trace_gpu_event_creation(kDeviceType, trace_id(handle));
+      }
+      python.trace_gpu_event_record(kDeviceType, trace_id(handle), trace_id(native_handle(stream)));
+    });
   }
-  void block(void* event, const c10::Stream& stream) const override { block_stream(to_event(event), stream); }
+  void block(void* event, const c10::Stream& stream) const override {
+    block_stream(to_event(event), stream);
+    if (event != nullptr) {
+      trace_gpu([&](const auto& python) {
+        python.trace_gpu_event_wait(kDeviceType, trace_id(event), trace_id(native_handle(stream)));
+      });
+    }
+  }
   bool queryEvent(void* event) const override { return query_event(to_event(event)); }
-  void synchronizeEvent(void* event) const override { synchronize_event(to_event(event)); }
+  void synchronizeEvent(void* event) const override {
+    if (event != nullptr) {
+      trace_gpu([&](const auto& python) { python.trace_gpu_event_synchronization(kDeviceType, trace_id(event)); });
+    }
+    synchronize_event(to_event(event));
+  }
   double elapsedTime(void* start, void* end, const c10::DeviceIndex /*index*/) const override {
     float milliseconds = 0;
     OPENREG_CHECK(orEventElapsedTime(&milliseconds, to_event(start), to_event(end)));
@@ -105,6 +125,7 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
   void destroyEvent(void* event, const c10::DeviceIndex /*index*/) const noexcept override {
     if (event != nullptr) {
+      trace_gpu([&](const auto& python) { python.trace_gpu_event_deletion(kDeviceType, trace_id(event)); });
       OPENREG_WARN(orEventDestroy(to_event(event)));
     }
   }

@@ -6,9 +6,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
+
+from torch.overrides import TorchFunctionMode
 
 from openreg_runtime import openreg
 from openreg_sanitizer import _C, advice, finding, formats, names, suppressions, text
@@ -24,6 +27,17 @@ class SanitizerError(RuntimeError):
     def __init__(self, found: Finding) -> None:
         super().__init__(text.render(found))
         self.finding = found
+
+
+class _RaiseAtCall(TorchFunctionMode):
+    """Raises at the call that made a finding, because Python handles pending calls only later in operators such as +."""
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        _sessions.report_new()
+        return result
 
 
 class sanitizer:
@@ -44,16 +58,21 @@ class sanitizer:
         self._before: list[int] = []
         self._findings: list[Finding] | None = None
         self._process = os.getpid()
+        self._mode = _RaiseAtCall() if action == "raise" else None
 
     def __enter__(self) -> sanitizer:
         self._findings = None
         _sessions.begin(self)
         self._before = _C.counts()
+        if self._mode is not None:
+            self._mode.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
+        if self._mode is not None:
+            self._mode.__exit__(kind, error, traceback)
         if os.getpid() != self._process:
             _sessions.forget()
             return
@@ -149,6 +168,8 @@ class _Sessions:
 
     def report_new(self) -> None:
         """Takes new findings, on the main thread between two of its steps. Raises SanitizerError if requested."""
+        if self._reported == _C.finding_count():
+            return
         names.learn_from_threads()
         names.learn(sys._getframe(1))
         with self._lock:

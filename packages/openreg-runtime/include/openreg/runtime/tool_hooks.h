@@ -4,6 +4,7 @@
 #pragma once
 
 #include <c10/core/ScalarType.h>
+#include <c10/core/Stream.h>
 #include <c10/util/SmallVector.h>
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "openreg/runtime/export.h"
+#include "openreg/runtime/operands.h"
 
 namespace openreg::runtime {
 
@@ -37,6 +39,25 @@ enum class CallReason : uint8_t {
 };
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
 
+// A guard for code that holds a lock while it launches. Its constructor lets tools gather the context of the thread, and
+// until its destructor they gather none, so that no thread waits for the GIL under the lock. Make it before the lock.
+class OPENREG_RUNTIME_API LaunchContextGuard {
+ public:
+  LaunchContextGuard() noexcept;
+  LaunchContextGuard(const LaunchContextGuard&) = delete;
+  LaunchContextGuard& operator=(const LaunchContextGuard&) = delete;
+  ~LaunchContextGuard();
+
+ private:
+  bool previous_;
+};
+// Returns true while the calling thread has a LaunchContextGuard.
+OPENREG_RUNTIME_API bool launch_context_is_fixed() noexcept;
+
+// Reports to tools that something other than a task, such as a transfer between processes, accesses memory. The access
+// has the place of the newest task of `stream`. `name` is a literal. Thread-safe.
+OPENREG_RUNTIME_API void report_access(const char* name, c10::Stream stream, const Operands& operands);
+
 // Functions of a tool; each may be null. They must not throw.
 struct ToolHooks {
   // Called on a thread that is about to call the caching allocator of device memory, while no lock of the device or of
@@ -45,6 +66,8 @@ struct ToolHooks {
   // Called after pinned memory was allocated, and before it is released to the allocator. `size` is 0 for a release.
   // Runs without a lock.
   void (*pinned)(void* address, size_t size) = nullptr;
+  // Called by report_access(), on its thread.
+  void (*access)(const char* name, c10::Stream stream, const Operands& operands) = nullptr;
 };
 
 // Replaces the hooks of the process. A call of the previous hooks may still be running. Thread-safe.

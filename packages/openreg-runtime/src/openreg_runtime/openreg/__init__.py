@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openreg_runtime.openreg import _utils
+from openreg_runtime.openreg import _gpu_trace, _utils
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -172,6 +172,7 @@ __all__ = [
 _PYTORCH_READS = (
     _exchange_device,
     _get_generator,
+    _gpu_trace,
     _is_in_bad_fork,
     _lazy_call,
     _lazy_init,

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Correct programs are silent: training, captured steps, interleaved columns, pinned loaders, threads."""
+
+import threading
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def silent():
+    with torch.openreg.sanitizer("collect") as session:
+        yield session
+        torch.openreg.synchronize()
+    assert [(finding.kind, finding.places) for finding in session.findings] == []
+
+
+def network():
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).to("openreg")
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
+def test_training(optimizer):
+    model = network()
+    steps = optimizer(model.parameters(), lr=0.01)
+    for _ in range(3):
+        steps.zero_grad()
+        torch.nn.functional.cross_entropy(
+            model(torch.randn(4, 8).to("openreg")), torch.randint(0, 4, (4,)).to("openreg")
+        ).backward()
+        steps.step()
+
+
+def test_a_transformer_layer():
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).to("openreg")
+    layer(torch.randn(2, 5, 16).to("openreg")).sum().backward()
+
+
+def test_a_convolutional_network():
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU()).to("openreg")
+    for _ in range(2):
+        model(torch.randn(2, 3, 8, 8).to("openreg")).mean().backward()
+
+
+def test_interleaved_columns():
+    side = torch.openreg.Stream()
+    x = torch.zeros(64, 64, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    for column in range(0, 8, 2):
+        with torch.openreg.stream(side):
+            x[:, column].add_(1)
+        x[:, column + 1].add_(2)
+    torch.openreg.current_stream().wait_stream(side)
+    assert x.sum().item() == 64 * 12
+
+
+def test_a_prefetching_loader():
+    side = torch.openreg.Stream()
+    batches = [torch.full((256,), float(i)).pin_memory() for i in range(6)]
+    total = torch.zeros((), device="openreg")
+    following = None
+    for batch in [*batches, None]:
+        torch.openreg.current_stream().wait_stream(side)
+        now = following
+        if now is not None:
+            now.record_stream(torch.openreg.current_stream())
+        if batch is not None:
+            with torch.openreg.stream(side):
+                following = batch.to("openreg", non_blocking=True)
+        if now is not None:
+            total += now.sum()
+    assert total.item() == 256 * 15
+
+
+def test_a_captured_step():
+    graph = torch.openreg.Graph()
+    x = torch.zeros(256, device="openreg")
+    with torch.openreg.graph(graph):
+        y = (x * 2).exp() + x
+    for i in range(3):
+        x.fill_(i)
+        graph.replay()
+        z = y + 1
+    torch.openreg.synchronize()
+    assert z.isfinite().all()
+
+
+def test_a_stream_that_was_polled():
+    side = torch.openreg.Stream()
+    x = torch.ones(256, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    event = side.record_event()
+    while not event.query():
+        pass
+    assert x.sum().item() == 512
+
+
+def test_threads_with_streams_of_their_own():
+    def work():
+        with torch.openreg.stream(torch.openreg.Stream()):
+            x = torch.ones(256, device="openreg")
+            for _ in range(5):
+                x = x * 2
+            torch.openreg.current_stream().synchronize()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_pinned_memory_is_used_again():
+    x = torch.ones(256, device="openreg")
+    for i in range(4):
+        host = torch.full((256,), float(i)).pin_memory()
+        x.copy_(host, non_blocking=True)
+        del host
+
+
+def test_copies_between_devices():
+    x = torch.ones(256, device="openreg")
+    y = x.to("openreg:1", non_blocking=True) + 1
+    z = y.to("openreg:0") + x
+    x.zero_()
+    assert z.sum().item() == 256 * 3
+
+
+def test_data_dependent_operators():
+    x = torch.arange(16.0).to("openreg")
+    assert x[x > 7].nonzero().numel() == 8
+    assert x.unique().sort().values.topk(3).values.sum().item() == 42

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A block, a whole program, reports, suppressions, and what is refused."""
+
+import json
+
+import pytest
+import torch
+
+from openreg_sanitizer import SanitizerError, SuppressionError
+
+RACE = """
+side = torch.openreg.Stream()
+x = torch.ones(1024, device="openreg")
+side.wait_stream(torch.openreg.current_stream())
+with torch.openreg.stream(side):
+    x.mul_(2)
+y = x + 1
+torch.openreg.synchronize()
+print("done")
+"""
+FIRST, SECOND = "program.py:9", "program.py:10"
+CORRECT = RACE.replace("y = x", "torch.openreg.current_stream().wait_stream(side)\ny = x")
+
+
+def race():
+    side = torch.openreg.Stream()
+    x = torch.ones(1024, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    y = x + 1
+    torch.openreg.synchronize()
+    return y
+
+
+def test_a_program_is_checked_without_a_changed_line(program):
+    done = program(RACE, fresh=True, OPENREG_SANITIZER="1")
+    assert (done.returncode, done.stdout) == (66, "done\n"), done.stderr
+    assert f"first: {FIRST}  x.mul_(2)" in done.stderr
+    assert f"second: {SECOND}  y = x + 1" in done.stderr
+    assert "missing: torch.openreg.current_stream().wait_stream(side)" in done.stderr
+    assert f"write it before {SECOND}" in done.stderr
+    assert done.stderr.endswith("openreg-sanitizer: 1 finding\n")
+
+
+def test_a_correct_program_ends_as_ever(program):
+    done = program(CORRECT, fresh=True, OPENREG_SANITIZER="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("variable", [{}, {"OPENREG_SANITIZER": "0"}, {"OPENREG_SANITIZER": ""}])
+def test_without_the_variable_nothing_is_checked(program, variable):
+    done = program(RACE, **variable)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("setting", [{"OPENREG_LAUNCH_BLOCKING": "1"}, {"OPENREG_POISON": "1"}])
+def test_other_settings_change_nothing(program, setting):
+    done = program(RACE, OPENREG_SANITIZER="1", **setting)
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
+    assert f"first: {FIRST}" in done.stderr
+    assert program(CORRECT, OPENREG_SANITIZER="1", **setting).stderr == ""
+
+
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_a_seed_changes_nothing(program, seed):
+    done = program(RACE, OPENREG_SANITIZER="1", OPENREG_SCHEDULE_SEED=str(seed))
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
+    assert f"first: {FIRST}" in done.stderr
+    assert f"second: {SECOND}" in done.stderr
+
+
+def test_the_second_access_raises(program):
+    done = program(RACE, OPENREG_SANITIZER="raise")
+    assert done.stdout == ""
+    assert 'program.py", line 10, in <module>\n' in done.stderr
+    assert "SanitizerError: openreg-sanitizer: race: two accesses to the same memory have no order" in done.stderr
+
+
+def test_a_block_raises_at_the_second_access():
+    with pytest.raises(SanitizerError) as caught, torch.openreg.sanitizer("raise"):
+        race()
+    assert caught.value.finding.kind == "race"
+    assert any(entry.name == "race" for entry in caught.traceback)
+
+
+def test_a_block_writes_to_stderr(capfd):
+    with torch.openreg.sanitizer() as session:
+        for _ in range(3):
+            race()
+    (finding,) = session.findings
+    assert finding.count == 3
+    assert capfd.readouterr().err.count("openreg-sanitizer: race:") == 1
+
+
+def test_blocks_have_the_findings_of_their_time():
+    with torch.openreg.sanitizer("collect") as outer:
+        with torch.openreg.sanitizer("collect") as inner:
+            race()
+        with torch.openreg.sanitizer("collect") as later:
+            torch.ones(3, device="openreg").add_(1)
+    assert [len(item.findings) for item in (outer, inner, later)] == [1, 1, 0]
+
+
+def test_a_report_is_json_or_sarif_or_text(program, tmp_path):
+    for name in ("races.json", "races.sarif", "races.txt"):
+        done = program(RACE, OPENREG_SANITIZER="1", OPENREG_SANITIZER_REPORT=name)
+        assert done.stdout == "done\n"
+    (finding,) = json.loads((tmp_path / "races.json").read_text())["findings"]
+    assert finding["kind"] == "race"
+    assert (finding["first_line"]["line"], finding["second_line"]["line"]) == (9, 10)
+    log = json.loads((tmp_path / "races.sarif").read_text())
+    assert log["version"] == "2.1.0"
+    (result,) = log["runs"][0]["results"]
+    assert result["ruleId"] in {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("program.py", 10)
+    assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 9
+    assert (tmp_path / "races.txt").read_text().endswith("openreg-sanitizer: 1 finding\n")
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"OPENREG_SANITIZER": "yes"}, "OPENREG_SANITIZER='yes' is unknown; use 1, raise or 0"),
+        ({"OPENREG_SANITIZER": "1", "OPENREG_SANITIZER_REPORT": "no/where.json"}, "no/where.json cannot be written"),
+        ({"OPENREG_SANITIZER": "1", "OPENREG_SANITIZER_SUPPRESSIONS": "none.txt"}, "none.txt: the file of suppress"),
+    ],
+)
+def test_a_wrong_setting_is_refused(program, variables, text):
+    done = program(RACE, **variables)
+    assert done.returncode == 1
+    assert text in done.stderr
+    assert "ImportError" in done.stderr
+
+
+def test_a_comment_suppresses_a_finding(program):
+    for comment in ("ignore", "ignore[race]", "ignore[reuse, race]"):
+        code = RACE.replace("y = x + 1", f"y = x + 1  # openreg-sanitizer: {comment}")
+        assert program(code, OPENREG_SANITIZER="1").stderr == ""
+    code = RACE.replace("y = x + 1", "y = x + 1  # openreg-sanitizer: ignore[reuse]")
+    assert "openreg-sanitizer: race:" in program(code, OPENREG_SANITIZER="1").stderr
+
+
+@pytest.mark.parametrize("line", ["race program.py:10", "* *.py  # all", "race program.py:<module>", "race program.py"])
+def test_a_file_suppresses_a_finding(program, tmp_path, line):
+    (tmp_path / "known.txt").write_text(f"# known\n\n{line}\n")
+    done = program(RACE, OPENREG_SANITIZER="1", OPENREG_SANITIZER_SUPPRESSIONS="known.txt")
+    assert done.stderr == ""
+
+
+def test_a_suppression_without_an_effect_is_named(program, tmp_path):
+    (tmp_path / "known.txt").write_text("race program.py:10\nreuse other.py\n")
+    done = program(RACE, OPENREG_SANITIZER="1", OPENREG_SANITIZER_SUPPRESSIONS="known.txt")
+    assert done.stderr.strip().endswith("known.txt:2: this suppression suppresses nothing; remove it")
+
+
+def test_an_invalid_suppression_is_refused(tmp_path):
+    file = tmp_path / "known.txt"
+    file.write_text("race a.py\nrases b.py\n")
+    with pytest.raises(SuppressionError, match=r"known\.txt:2: 'rases b\.py' is no suppression; write a kind"):
+        torch.openreg.sanitizer(suppress=file)
+
+
+def test_an_unknown_action_is_refused():
+    with pytest.raises(ValueError, match="action 'stop' is unknown; use one of report, raise, collect"):
+        torch.openreg.sanitizer("stop")
+
+
+FORK = """
+import os
+child = os.fork()
+if child == 0:
+    print("child", flush=True)
+    raise SystemExit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_forked_child_does_nothing(program):
+    done = program(RACE + FORK, OPENREG_SANITIZER="1")
+    assert done.stdout.split() == ["done", "child"]
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
+    assert done.stderr.count("1 finding") == 1
+
+
+LOADER = """
+import torch.utils.data
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i): return torch.full((4,), float(i))
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1, pin_memory=True,
+                                         multiprocessing_context="fork")
+    total = sum(batch.to("openreg", non_blocking=True).sum() for batch in loader)
+    assert total.item() == 4 * 28
+"""
+
+
+def test_a_loader_with_workers_is_silent(program):
+    done = program(LOADER, OPENREG_SANITIZER="1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+PROFILED = """
+import openreg_profiler
+from torch.profiler import ProfilerActivity, profile
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiler:
+    exec(code)
+print(sum(event.device_time_total > 0 for event in profiler.key_averages()) > 0)
+"""
+
+
+def test_profiler_and_sanitizer_work_together(program):
+    done = program(f"code = {RACE!r}\n" + PROFILED, OPENREG_SANITIZER="1")
+    assert done.stdout == "done\nTrue\n", done.stderr
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
