@@ -28,9 +28,9 @@ enum class Use : uint8_t { kNone, kRead, kWrite };
 using Uses = std::vector<Use>;
 
 // Operators that accept a tensor on the CPU and access no bytes of it, although nothing in their schema tells it.
-constexpr std::array<std::string_view, 7> kNoAccess = {"aten::set_",          "aten::resize_",     "aten::record_stream",
-                                                       "aten::is_pinned",     "aten::_pin_memory", "aten::resize_as_",
-                                                       "aten::_reshape_alias"};
+constexpr std::array<std::string_view, 7> kNoAccess = {
+    "aten::set_",        "aten::resize_",    "aten::record_stream", "aten::is_pinned",
+    "aten::_pin_memory", "aten::resize_as_", "aten::_reshape_alias"};
 // Operators without a kernel for the CPU that access bytes there. tolist() calls resolve_conj() first.
 constexpr std::array<std::string_view, 3> kAccess = {"aten::copy_", "aten::resolve_conj", "aten::_local_scalar_dense"};
 

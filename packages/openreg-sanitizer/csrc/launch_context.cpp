@@ -17,8 +17,8 @@ namespace openreg::sanitizer {
 
 namespace {
 
-// The stacks of the newest forward operators, by thread and sequence number of autograd. A node of the backward pass has
-// the numbers of the operator that made it. Old entries are overwritten. Thread-safe.
+// The stacks of the newest forward operators, by thread and sequence number of autograd. A node of the backward pass
+// has the numbers of the operator that made it. Old entries are overwritten. Thread-safe.
 class ForwardStacks {
  public:
   void add(uint64_t thread, uint64_t sequence, uint32_t stack) {

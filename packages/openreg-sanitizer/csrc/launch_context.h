@@ -11,8 +11,8 @@ namespace openreg::sanitizer {
 // The context of the calling thread's newest launch. Stacks are numbers of the StackTable.
 struct LaunchContext {
   uint32_t stack = 0;
-  uint32_t forward = 0;   // of the forward operator, while the thread computes a derivative
-  std::string node;       // of autograd, while the thread computes a derivative
+  uint32_t forward = 0;     // of the forward operator, while the thread computes a derivative
+  std::string node;         // of autograd, while the thread computes a derivative
   uint32_t allocation = 0;  // of the newest call of the allocator
 };
 

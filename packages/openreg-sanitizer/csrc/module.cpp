@@ -106,7 +106,7 @@ py::object describe(const Access& access, const StreamName& stream) {
   result["captured"] = stacks.symbolize(site.captured);
   result["forward"] = stacks.symbolize(site.forward);
   result["dtype"] = layout.dtype == c10::ScalarType::Undefined ? py::object(py::none())
-                                                              : py::object(py::str(c10::toString(layout.dtype)));
+                                                               : py::object(py::str(c10::toString(layout.dtype)));
   result["sizes"] = layout.sizes;
   result["strides"] = layout.strides;
   return result;

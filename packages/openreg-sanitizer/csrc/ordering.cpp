@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kHistory = 64;
 constexpr size_t kSignals = 64;
+constexpr size_t kEvents = size_t{1} << 16;
 
 }  // namespace
 
@@ -21,8 +22,8 @@ Ordering::Queue& Ordering::queue_of(uint32_t index) {
 
 void Ordering::know(uint32_t index, int device, orStream_t stream) {
   Queue& queue = queue_of(index);
-  const bool is_default = device >= 0 && static_cast<size_t>(device) < defaults_.size() &&
-                          defaults_[static_cast<size_t>(device)] == stream;
+  const bool is_default =
+      device >= 0 && static_cast<size_t>(device) < defaults_.size() && defaults_[static_cast<size_t>(device)] == stream;
   queue.stream = {device, is_default ? 0 : static_cast<int64_t>(reinterpret_cast<intptr_t>(stream))};
 }
 
@@ -71,6 +72,19 @@ VectorClock Ordering::place(uint32_t index, uint64_t ticket) {
   return clock;
 }
 
+// Forgets events, of which the driver does not report the end. A wait for one that the host has waited for orders
+// nothing more. Without its clock, a wait falls back to the event's place.
+void Ordering::limit_events() {
+  if (events_.size() < event_limit_) {
+    return;
+  }
+  std::erase_if(events_, [&](const auto& event) { return event.second.is_within(host_); });
+  if (events_.size() > kEvents) {
+    events_.clear();
+  }
+  event_limit_ = std::max(2 * events_.size(), kEvents / 16);
+}
+
 const VectorClock& Ordering::submitted(const orTaskInfo& task) {
   know(task.queue, task.device, task.stream);
   if (task.kind == orTaskEventWait) {
@@ -97,6 +111,7 @@ void Ordering::synchronized(const orSyncInfo& sync, bool is_helper, bool is_impl
       clock.join(host_);
       clock.raise(sync.queue, sync.ticket);
       events_[sync.event] = std::move(clock);
+      limit_events();
       return;
     }
     case orSyncEventWait: {

@@ -65,10 +65,12 @@ class Ordering {
   VectorClock place(uint32_t queue, uint64_t ticket);
   void join(Queue& queue, const VectorClock& clock);
   void join_host(const VectorClock& clock);
+  void limit_events();
 
   std::vector<Queue> queues_;
   std::vector<orStream_t> defaults_;
   std::unordered_map<orEvent_t, VectorClock> events_;
+  size_t event_limit_ = 4096;  // number of events at which some are forgotten
   std::unordered_map<orSemaphore_t, Semaphore> semaphores_;
   VectorClock host_;
   uint64_t host_epoch_ = 1;

@@ -27,13 +27,13 @@ bool contains(const std::array<std::string_view, kSize>& names, std::string_view
 // Returns true if a kernel uses the values of an operand, so that they must have been written. Copies move undefined
 // bytes without harm, as of padding. With beta = 0, the products below do not use their first operand.
 bool uses_content(const orTaskInfo& task, size_t index) {
-  static constexpr std::array<std::string_view, 8> kCopies = {"aten::_copy_from", "aten::copy_", "aten::clone",
-                                                              "aten::cat",        "aten::stack", "aten::_foreach_copy_",
-                                                              "aten::index_select", "aten::split_with_sizes_copy"};
-  static constexpr std::array<std::string_view, 6> kProducts = {"aten::addmm",   "aten::addmv", "aten::baddbmm",
+  static constexpr std::array<std::string_view, 8> kCopies = {
+      "aten::_copy_from", "aten::copy_",          "aten::clone",        "aten::cat",
+      "aten::stack",      "aten::_foreach_copy_", "aten::index_select", "aten::split_with_sizes_copy"};
+  static constexpr std::array<std::string_view, 6> kProducts = {"aten::addmm",  "aten::addmv", "aten::baddbmm",
                                                                 "aten::addbmm", "aten::addr",  "aten::addmm_"};
   static constexpr std::array<std::string_view, 9> kUpdates = {
-      "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::addcmul_",
+      "aten::add_",     "aten::sub_",  "aten::mul_",          "aten::div_",         "aten::addcmul_",
       "aten::addcdiv_", "aten::lerp_", "aten::_foreach_add_", "aten::_foreach_mul_"};
   const orAccess access = task.operands[index].access;
   if (task.kind == orTaskCopy) {
@@ -219,9 +219,8 @@ uint32_t Sanitizer::layout_of(const orOperand& operand, size_t index) {
   if (found == nullptr) {
     return 0;
   }
-  return layouts_.intern({found->dtype,
-                          {found->sizes.begin(), found->sizes.end()},
-                          {found->strides.begin(), found->strides.end()}});
+  return layouts_.intern(
+      {found->dtype, {found->sizes.begin(), found->sizes.end()}, {found->strides.begin(), found->strides.end()}});
 }
 
 void Sanitizer::on_capture(void* user, const orTaskInfo* task) {
@@ -276,9 +275,9 @@ void Sanitizer::on_memory(const runtime::MemoryEvent& event) {
   switch (event.kind) {
     case runtime::MemoryEventKind::kAllocated: {
       const bool is_private = event.pool.first != 0 || event.pool.second != 0;
-      shadow_.allocate({address, address + event.size, event.device, {event.device, event.stream},
-                        launch_context().allocation, 0},
-                       is_private, /*was_written=*/is_private);
+      shadow_.allocate(
+          {address, address + event.size, event.device, {event.device, event.stream}, launch_context().allocation, 0},
+          is_private, /*was_written=*/is_private);
       return;
     }
     case runtime::MemoryEventKind::kStreamRecorded:

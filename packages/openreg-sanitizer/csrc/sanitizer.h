@@ -31,9 +31,9 @@ struct Finding {
   uint64_t count = 1;
 };
 
-// The one sanitizer of the process. All state is guarded by one mutex, a leaf: while a thread holds it, it calls neither
-// the driver, nor an allocator of tensors, nor Python. Callbacks of the driver and of the allocator take it under the
-// locks of these.
+// The one sanitizer of the process. All state is guarded by one mutex, a leaf: while a thread holds it, it calls
+// neither the driver, nor an allocator of tensors, nor Python. Callbacks of the driver and of the allocator take it
+// under the locks of these.
 class Sanitizer {
  public:
   static Sanitizer& instance();
@@ -66,7 +66,8 @@ class Sanitizer {
   // Returns true if the address may be pinned memory. Thread-safe and cheap.
   bool may_be_pinned(const void* address) const noexcept {
     const auto value = reinterpret_cast<uintptr_t>(address);
-    return value >= pinned_begin_.load(std::memory_order_relaxed) && value < pinned_end_.load(std::memory_order_relaxed);
+    return value >= pinned_begin_.load(std::memory_order_relaxed) &&
+           value < pinned_end_.load(std::memory_order_relaxed);
   }
 
   static constexpr size_t kFindings = 10000;
@@ -111,8 +112,8 @@ class Sanitizer {
   std::map<std::tuple<FindingKind, uint32_t, uint32_t>, size_t> known_;
 };
 
-// Calls openreg_sanitizer's function for new findings on the main thread, at its next step of Python. Thread-safe; needs
-// no GIL.
+// Calls openreg_sanitizer's function for new findings on the main thread, at its next step of Python. Thread-safe;
+// needs no GIL.
 void request_report() noexcept;
 
 }  // namespace openreg::sanitizer

@@ -142,8 +142,9 @@ void Shadow::free(uintptr_t address, uint32_t stack, std::vector<Conflict>& conf
       continue;
     }
     block->remnants.push_back({access, life});
-    const bool is_ordered = owner >= 0 && (access.queue == owner ||
-                                           access.ticket <= ordering_.next(static_cast<uint32_t>(owner)).at(access.queue));
+    const bool is_ordered =
+        owner >= 0 &&
+        (access.queue == owner || access.ticket <= ordering_.next(static_cast<uint32_t>(owner)).at(access.queue));
     if (!is_ordered) {
       conflicts.push_back({FindingKind::kFreedInUse, access, *life, access, *life});
     }
@@ -215,11 +216,11 @@ void Shadow::mark_written(Block& block, const Access& access) {
   if (block.is_written) {
     return;
   }
-  const bool visited = layouts_.visit_runs(access.begin, access.end, access.layout, kRuns,
-                                           [&](uintptr_t begin, uintptr_t end) {
-                                             add_range(block.written, begin, end);
-                                             return true;
-                                           });
+  const bool visited =
+      layouts_.visit_runs(access.begin, access.end, access.layout, kRuns, [&](uintptr_t begin, uintptr_t end) {
+        add_range(block.written, begin, end);
+        return true;
+      });
   if (!visited) {
     add_range(block.written, access.begin, access.end);
   }
@@ -249,7 +250,8 @@ void Shadow::access(const Access& access, const VectorClock& clock, bool checks_
     conflicts.push_back(
         {is_replay ? FindingKind::kGraphInput : FindingKind::kUseAfterFree, {}, block->life, access, block->life});
   }
-  if (checks_content && access.reads && !block->is_written && block->state == State::kLive && !is_written(*block, access)) {
+  if (checks_content && access.reads && !block->is_written && block->state == State::kLive &&
+      !is_written(*block, access)) {
     conflicts.push_back({FindingKind::kUninitialized, {}, block->life, access, block->life});
     block->is_written = true;  // once per allocation
   }

@@ -38,14 +38,14 @@ struct Life {
 };
 
 enum class FindingKind : uint8_t {
-  kRace,            // two accesses without an order
-  kReuse,           // an access to memory whose earlier allocation another stream still uses
-  kUseAfterFree,    // an access to memory that has been freed
-  kUninitialized,   // a read of bytes that nothing has written
-  kHostRead,        // the host reads pinned memory before the copy into it is done
-  kHostWrite,       // the host changes pinned memory before the copy from it is done
-  kGraphInput,      // a graph is replayed after memory that it uses was freed
-  kFreedInUse,      // memory is freed while a stream that was not recorded uses it; only a warning
+  kRace,           // two accesses without an order
+  kReuse,          // an access to memory whose earlier allocation another stream still uses
+  kUseAfterFree,   // an access to memory that has been freed
+  kUninitialized,  // a read of bytes that nothing has written
+  kHostRead,       // the host reads pinned memory before the copy into it is done
+  kHostWrite,      // the host changes pinned memory before the copy from it is done
+  kGraphInput,     // a graph is replayed after memory that it uses was freed
+  kFreedInUse,     // memory is freed while a stream that was not recorded uses it; only a warning
 };
 
 // What is wrong between two accesses. Of kUninitialized and kUseAfterFree there is no first access (site 0).
@@ -126,8 +126,8 @@ class Shadow {
 
   LayoutTable& layouts_;
   Ordering& ordering_;
-  Blocks blocks_;                    // allocations, and freed memory that has accesses
-  Blocks regions_;                   // memory of the driver, for what is in no allocation
+  Blocks blocks_;   // allocations, and freed memory that has accesses
+  Blocks regions_;  // memory of the driver, for what is in no allocation
   uint64_t generation_ = 0;
 };
 

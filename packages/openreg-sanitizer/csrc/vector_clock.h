@@ -42,6 +42,16 @@ class VectorClock {
     return changed;
   }
 
+  // Returns true if all that has happened before in this clock has in `other`, too.
+  bool is_within(const VectorClock& other) const {
+    for (size_t i = 0; i < tickets_.size(); ++i) {
+      if (tickets_[i] > other.at(static_cast<uint32_t>(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
  private:
   std::vector<uint64_t> tickets_;
 };

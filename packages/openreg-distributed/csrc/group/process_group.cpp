@@ -212,7 +212,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   std::shared_ptr<void> stack = calling_stack();  // Takes the GIL, so it comes before `mutex_`.
 
-  const runtime::LaunchContextGuard context;               // Takes the GIL as well.
+  const runtime::LaunchContextGuard context;  // Takes the GIL as well.
 
   std::unique_lock<std::mutex> order(mutex_);
   PooledCommStream& stream = comm_streams_.next(device.index(), call.key);

@@ -8,8 +8,8 @@
 
 namespace openreg::runtime {
 
-// Calls `fire(interpreter)` if the trace is on. The callbacks run in Python, so the caller holds no lock whose holder may
-// need the GIL. Costs one load otherwise. Thread-safe.
+// Calls `fire(interpreter)` if the trace is on. The callbacks run in Python, so the caller holds no lock whose holder
+// may need the GIL. Costs one load otherwise. Thread-safe.
 template <class Fire>
 void trace_gpu(const Fire& fire) {
   if (const c10::impl::PyInterpreter* const interpreter = c10::impl::GPUTrace::get_trace();

@@ -85,7 +85,8 @@ ANSWERED = {
     "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
     "orGetEngineCount": (out,), "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
     "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,), "orThreadSetProgress": (0,),
-    "orOperandsWanted": (), "orRegisterFaultKind": (out, b"planned"),
+    "orOperandsWanted": (), "orSetEnqueueHook": (None,),
+    "orRegisterFaultKind": (out, b"planned"),
 }
 OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",
           "orGetLastErrorMessage", "orDriverIsUsable"}

@@ -30,7 +30,7 @@ class SanitizerError(RuntimeError):
 
 
 class _RaiseAtCall(TorchFunctionMode):
-    """Raises at the call that made a finding, because Python handles pending calls only later in operators such as +."""
+    """Raises at the call that made a finding. Pending calls of Python come one statement later for operators as +."""
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -205,6 +205,8 @@ def _add_existing() -> None:
 
 
 _sessions = _Sessions()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_sessions.forget)
 report_new = _sessions.report_new
 
 

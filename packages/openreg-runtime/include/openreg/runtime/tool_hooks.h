@@ -39,8 +39,9 @@ enum class CallReason : uint8_t {
 };
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
 
-// A guard for code that holds a lock while it launches. Its constructor lets tools gather the context of the thread, and
-// until its destructor they gather none, so that no thread waits for the GIL under the lock. Make it before the lock.
+// A guard for code that holds a lock while it launches. Its constructor lets tools gather the context of the thread,
+// and until its destructor they gather none, so that no thread waits for the GIL under the lock. Make it before the
+// lock.
 class OPENREG_RUNTIME_API LaunchContextGuard {
  public:
   LaunchContextGuard() noexcept;
