@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "layout.h"
 #include "sanitizer.h"
 #include "stacks.h"
 
@@ -136,6 +139,24 @@ py::list findings(size_t begin) {
   return result;
 }
 
+// Compares two tensors of bytes, each given by its first byte, sizes and strides, for tests of LayoutTable.
+bool overlap(uintptr_t begin, std::vector<int64_t> sizes, std::vector<int64_t> strides, uintptr_t other_begin,
+             std::vector<int64_t> other_sizes, std::vector<int64_t> other_strides) {
+  LayoutTable table;
+  const auto end = [](uintptr_t from, const std::vector<int64_t>& counts, const std::vector<int64_t>& steps) {
+    int64_t last = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      last += (counts[i] - 1) * steps[i];
+    }
+    return from + static_cast<uintptr_t>(last) + 1;
+  };
+  const uintptr_t first_end = end(begin, sizes, strides);
+  const uintptr_t second_end = end(other_begin, other_sizes, other_strides);
+  const uint32_t first = table.intern({c10::kByte, std::move(sizes), std::move(strides)});
+  const uint32_t second = table.intern({c10::kByte, std::move(other_sizes), std::move(other_strides)});
+  return table.overlap(begin, first_end, first, other_begin, second_end, second);
+}
+
 constexpr int kFailed = 66;  // the exit status of a program with findings, as of other sanitizers
 
 // Replaces a successful exit status, after all exit handlers that were registered before the process began to exit.
@@ -190,6 +211,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("finding_count", [] { return Sanitizer::instance().finding_count(); }, WithoutGil());
   module.def("counts", [] { return Sanitizer::instance().counts(); }, WithoutGil());
   module.def("fail_at_exit", [] { openreg::sanitizer::set_failed_exit_status(); });
+  module.def("overlap", &openreg::sanitizer::overlap);
   module.def("statistics", [] {
     py::dict result;
     result["accesses"] = Sanitizer::instance().shadow_size();

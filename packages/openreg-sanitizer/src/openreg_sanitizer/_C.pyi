@@ -32,3 +32,14 @@ def statistics() -> dict[str, int]:
 
 def fail_at_exit() -> None:
     """Makes the process end with status 66 where it would end with 0."""
+
+def overlap(
+    begin: int,
+    sizes: list[int],
+    strides: list[int],
+    other_begin: int,
+    other_sizes: list[int],
+    other_strides: list[int],
+    /,
+) -> bool:
+    """Returns True if two tensors of bytes, each given by its address, sizes and strides, share a byte."""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The option --sanitize of openreg-testing: the test that made the finding fails, and no other."""
+
+import subprocess
+import sys
+
+TESTS = """
+import torch
+
+def work(fixed):
+    side = torch.openreg.Stream()
+    x = torch.ones(1024, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    if fixed:
+        torch.openreg.current_stream().wait_stream(side)
+    y = x + 1
+    torch.openreg.synchronize()
+    return y
+
+def test_wrong():
+    work(False)
+
+def test_right():
+    work(True)
+
+def test_wrong_again():
+    work(False)
+"""
+
+
+def run(folder, *options):
+    (folder / "test_streams.py").write_text(TESTS, "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "none.ini",
+        "--rootdir",
+        str(folder),
+    ]
+    (folder / "none.ini").write_text("[pytest]\n", "utf-8")
+    done = subprocess.run([*command, *options], capture_output=True, text=True, cwd=folder, timeout=240, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_test_with_a_finding_fails(tmp_path):
+    status, output = run(tmp_path, "--device", "openreg", "--openreg-sanitize")
+    assert status == 1, output
+    assert "2 failed, 1 passed" in output
+    assert output.count("openreg-sanitizer: race:") >= 2
+    assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
+    assert "first: test_streams.py:9  x.mul_(2)" in output
+
+
+def test_without_the_option_nothing_fails(tmp_path):
+    status, output = run(tmp_path, "--device", "openreg")
+    assert status == 0, output
+
+
+def test_another_device_is_refused(tmp_path):
+    status, output = run(tmp_path, "--device", "cpu", "--sanitize")
+    assert status == 4
+    assert "--sanitize" in output
