@@ -37,5 +37,5 @@ print("traced")
 
 
 @pytest.mark.every_subset
-def test_the_trace_has_what_the_device_does(run_python):
-    assert run_python(TRACED).stdout == "traced\n"
+def test_the_trace_has_what_the_device_does(succeed):
+    assert succeed(TRACED).output == "traced\n"

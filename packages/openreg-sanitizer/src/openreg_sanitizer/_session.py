@@ -58,7 +58,7 @@ class sanitizer:
         self._before: list[int] = []
         self._findings: list[Finding] | None = None
         self._process = os.getpid()
-        self._mode = _RaiseAtCall() if action == "raise" else None
+        self._mode: Any = _RaiseAtCall() if action == "raise" else None
 
     def __enter__(self) -> sanitizer:
         self._findings = None
