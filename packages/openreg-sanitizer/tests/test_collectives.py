@@ -4,7 +4,7 @@
 import pytest
 
 SETUP = """
-import openreg_distributed
+import openreg_distributed, warnings; warnings.simplefilter("ignore", FutureWarning)  # renamed collectives
 import torch.distributed as dist
 dist.init_process_group("occl", rank=0, world_size=1, store=dist.HashStore())
 x = torch.ones(1024, device="openreg")

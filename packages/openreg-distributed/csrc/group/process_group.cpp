@@ -182,7 +182,7 @@ ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
 }
 
 // Reports the accesses of the transport, which are no tasks, to tools such as sanitizers.
-void ProcessGroup::report_transfer(const CollectiveCall& call, c10::Stream stream) {
+void ProcessGroup::report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream) {
   if (!runtime::Operands::wanted()) {
     return;
   }
@@ -192,6 +192,9 @@ void ProcessGroup::report_transfer(const CollectiveCall& call, c10::Stream strea
   }
   for (const at::Tensor& tensor : call.type == c10d::OpType::SEND ? Tensors() : call.outputs) {
     accessed.add(tensor, orAccessWrite);
+  }
+  for (const at::Tensor& tensor : staging) {
+    accessed.add(tensor, orAccessReadWrite);
   }
   runtime::report_access(call.name, stream, accessed);
 }
@@ -238,7 +241,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   // Everything that may throw comes first, because a call that is announced has a number.
   std::unique_ptr<StreamWait> stream_wait;
   OPENREG_CHECK(stream.comm_stream.enqueue_semaphore_wait(stream_wait));
-  report_transfer(call, stream.stream);
+  report_transfer(call, steps.staging, stream.stream);
   OperationDescription description = describe(call, operands);
   OperationSignature signature = signature_of(call);
   const auto operation = std::make_shared<Operation>(

@@ -116,7 +116,7 @@ class ProcessGroup final : public c10d::Backend {
 
   // Enqueues a call. `before` enqueues what precedes the transfers; it and StreamSteps::after run with the
   // communication stream as the current stream.
-  static void report_transfer(const CollectiveCall& call, c10::Stream stream);
+  static void report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream);
   WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
   OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
   OperationSignature signature_of(const CollectiveCall& call);
