@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "poison_check.h"
 #include "sanitizer.h"
 
 namespace openreg::sanitizer {
@@ -110,9 +111,13 @@ void check(const at::RecordFunction& function) {
         last += (tensor.size(dim) - 1) * tensor.stride(dim);
       }
       const size_t size = static_cast<size_t>(last + 1) * tensor.element_size();
-      Sanitizer::instance().host_access(function.name(), tensor.const_data_ptr(), size,
-                                        {tensor.scalar_type(), tensor.sizes().vec(), tensor.strides().vec()},
-                                        uses[i] == Use::kWrite);
+      Sanitizer& sanitizer = Sanitizer::instance();
+      const Layout layout{tensor.scalar_type(), tensor.sizes().vec(), tensor.strides().vec()};
+      const bool is_write = uses[i] == Use::kWrite;
+      const bool is_ordered = sanitizer.host_access(function.name(), tensor.const_data_ptr(), size, layout, is_write);
+      if (is_ordered && !is_write && is_watching_poison() && has_poison(tensor)) {
+        sanitizer.poison_on_host(function.name(), tensor.const_data_ptr(), size, layout);
+      }
     });
   }
 }

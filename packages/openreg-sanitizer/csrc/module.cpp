@@ -56,6 +56,10 @@ const char* name_of(FindingKind kind) {
       return "host-write";
     case FindingKind::kGraphInput:
       return "graph-input";
+    case FindingKind::kOutOfBounds:
+      return "out-of-bounds";
+    case FindingKind::kPoison:
+      return "poison";
     case FindingKind::kFreedInUse:
       return "freed-in-use";
   }
@@ -199,6 +203,7 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_sanitizer.";
   module.def("start", [] { Sanitizer::instance().start(); }, WithoutGil());
   module.def("stop", [] { Sanitizer::instance().stop(); }, WithoutGil());
+  module.def("settle", [] { Sanitizer::instance().settle(); }, WithoutGil());
   module.def("abandon", [] { Sanitizer::instance().abandon(); });
   module.def("is_active", [] { return Sanitizer::instance().is_active(); });
   module.def(

@@ -8,9 +8,13 @@
 
 #include "host_access.h"
 #include "launch_context.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/launch.h"
 #include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
 #include "openreg/runtime/tool_hooks.h"
+#include "poison_check.h"
 #include "stacks.h"
 
 namespace openreg::sanitizer {
@@ -18,6 +22,7 @@ namespace openreg::sanitizer {
 namespace {
 
 constexpr size_t kNodes = size_t{1} << 20;
+constexpr size_t kRedZone = 256;  // bytes: more than a kernel's widest vector, less than the allocator's unit
 
 template <size_t kSize>
 bool contains(const std::array<std::string_view, kSize>& names, std::string_view name) {
@@ -79,6 +84,7 @@ void Sanitizer::start() {
   table.version = OPENREG_SUBSCRIBER_VERSION;
   table.flags = orSubscribeOperands;
   table.submit = &on_submit;
+  table.complete = &on_complete;
   table.sync = &on_sync;
   table.memory = &on_driver_memory;
   table.capture = &on_capture;
@@ -91,8 +97,13 @@ void Sanitizer::start() {
   hooks.access = [](const char* name, c10::Stream stream, const runtime::Operands& operands) {
     instance().on_access(name, stream, operands);
   };
+  hooks.red_zone = kRedZone;
   runtime::set_tool_hooks(hooks);
   is_active_ = true;
+  const char* const poison = std::getenv("OPENREG_POISON");
+  if (poison != nullptr && std::string_view(poison) == "1") {
+    watch_poison();
+  }
 }
 
 void Sanitizer::stop() {
@@ -101,6 +112,7 @@ void Sanitizer::stop() {
     return;
   }
   stop_watching_host();
+  stop_watching_poison();
   runtime::set_tool_hooks({});
   orSetEnqueueHook(nullptr);
   runtime::stop_observing_memory(memory_subscription_);
@@ -116,6 +128,19 @@ void Sanitizer::stop() {
   OPENREG_CHECK(status);
 }
 
+void Sanitizer::settle() {
+  const runtime::CallReasonGuard reason(runtime::CallReason::kTool);
+  for (c10::DeviceIndex device = 0; is_active() && device < runtime::device_count(); ++device) {
+    try {
+      if (!runtime::is_capturing(runtime::current_stream(device))) {  // a capture would become invalid
+        runtime::synchronize_device(device);
+      }
+    } catch (const c10::Error&) {
+      // The device has failed, so none of its tasks is left. The program's next call throws the same error.
+    }
+  }
+}
+
 void Sanitizer::abandon() noexcept {
   is_active_ = false;
   StackTable::instance().close();
@@ -129,26 +154,45 @@ void Sanitizer::add_existing(uintptr_t address, size_t size, int device, int64_t
   }
 }
 
-void Sanitizer::on_submit(void* user, const orTaskInfo* task, uint64_t* /*correlation*/) {
+void Sanitizer::on_submit(void* user, const orTaskInfo* task, uint64_t* correlation) {
   auto& self = *static_cast<Sanitizer*>(user);
-  if (self.is_active()) {
-    self.submit(*task);
+  std::unique_ptr<ZoneCheck> check = self.is_active() ? self.submit(*task) : nullptr;
+  *correlation = reinterpret_cast<uintptr_t>(check.release());  // on_complete() owns it
+}
+
+void Sanitizer::on_complete(void* user, const orTaskCompletion* completion) {
+  const std::unique_ptr<ZoneCheck> check(reinterpret_cast<ZoneCheck*>(static_cast<uintptr_t>(completion->correlation)));
+  auto& self = *static_cast<Sanitizer*>(user);
+  if (check != nullptr && completion->skipped == 0 && self.is_active()) {
+    self.complete(*check);
   }
 }
 
-void Sanitizer::submit(const orTaskInfo& task) {
+runtime::CallReason Sanitizer::reason_of(const orTaskInfo& task) const {
+  const auto node = task.node == 0 ? nodes_.end() : nodes_.find(task.node);
+  return node == nodes_.end() ? runtime::call_reason() : node->second.reason;
+}
+
+std::unique_ptr<Sanitizer::ZoneCheck> Sanitizer::submit(const orTaskInfo& task) {
   bool is_new = false;
+  auto check = std::make_unique<ZoneCheck>();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const VectorClock& clock = ordering_.submitted(task);
     const bool accesses = task.kind == orTaskKernel || task.kind == orTaskCopy || task.kind == orTaskFill;
     // The fill with the poison pattern is no part of the program: its write must not make memory defined.
-    if (!accesses || runtime::call_reason() == runtime::CallReason::kPoison) {
-      return;
+    const runtime::CallReason reason = reason_of(task);
+    if (!accesses || reason == runtime::CallReason::kPoison) {
+      return nullptr;
     }
     if (task.operands == nullptr) {
       shadow_.written_by_unknown(task.device);
-      return;
+      return nullptr;
+    }
+    if (reason == runtime::CallReason::kRedZone) {
+      const auto begin = reinterpret_cast<uintptr_t>(task.operands[0].address);
+      shadow_.set_red_zone({begin, begin + task.operands[0].size, task.queue, task.ticket});
+      return nullptr;
     }
     const LaunchContext& context = launch_context();
     Site site;
@@ -162,7 +206,31 @@ void Sanitizer::submit(const orTaskInfo& task) {
     } else if (const auto node = nodes_.find(task.node); node != nodes_.end()) {
       site.captured = node->second.stack;
     }
-    add_operands(task, site, clock, conflicts);
+    add_operands(task, site, clock, conflicts, *check);
+    is_new = add(conflicts);
+  }
+  if (is_new) {
+    request_report();
+  }
+  return check->zones.empty() ? nullptr : std::move(check);
+}
+
+void Sanitizer::complete(const ZoneCheck& check) {
+  std::vector<Conflict> conflicts;
+  for (const ZoneCheck::Zone& zone : check.zones) {
+    auto* const begin = static_cast<uint8_t*>(runtime::kernel_view(reinterpret_cast<void*>(zone.bytes.begin)));
+    auto* const end = begin + (zone.bytes.end - zone.bytes.begin);
+    if (std::any_of(begin, end, [](uint8_t byte) { return byte != runtime::kRedZoneByte; })) {
+      std::fill(begin, end, static_cast<uint8_t>(runtime::kRedZoneByte));  // the next task is not to blame
+      conflicts.push_back({FindingKind::kOutOfBounds, {}, zone.life, zone.access, zone.life});
+    }
+  }
+  if (conflicts.empty()) {
+    return;
+  }
+  bool is_new = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
     is_new = add(conflicts);
   }
   if (is_new) {
@@ -171,7 +239,7 @@ void Sanitizer::submit(const orTaskInfo& task) {
 }
 
 void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const VectorClock& clock,
-                             std::vector<Conflict>& conflicts) {
+                             std::vector<Conflict>& conflicts, ZoneCheck& check) {
   const uint32_t number = sites_.intern(site);
   const auto node = task.node == 0 ? nodes_.end() : nodes_.find(task.node);
   for (size_t i = 0; i < task.operand_count; ++i) {
@@ -198,6 +266,9 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
     const bool checks = task.node == 0 && access.reads && uses_content(task, i);
     const size_t before = conflicts.size();
     shadow_.access(access, clock, checks, task.node != 0, conflicts);
+    if (const RedZone zone = shadow_.red_zone(access, clock); zone.end != 0) {
+      check.zones.push_back({zone, access, shadow_.life(access.begin)});
+    }
     if (is_replaced) {
       conflicts.resize(std::min(conflicts.size(), before));  // consequences of the replaced memory
     }
@@ -232,7 +303,7 @@ void Sanitizer::on_capture(void* user, const orTaskInfo* task) {
   if (self.nodes_.size() >= kNodes) {
     self.nodes_.erase(self.nodes_.begin());
   }
-  Node node{launch_context().stack, {}};
+  Node node{launch_context().stack, runtime::call_reason(), {}};
   for (size_t i = 0; task->operands != nullptr && i < task->operand_count; ++i) {
     node.generations.emplace_back(self.layout_of(task->operands[i], i),
                                   self.shadow_.generation(reinterpret_cast<uintptr_t>(task->operands[i].address)));
@@ -246,6 +317,9 @@ void Sanitizer::on_sync(void* user, const orSyncInfo* sync) {
     return;
   }
   const runtime::CallReason reason = runtime::call_reason();
+  if (reason == runtime::CallReason::kTool) {
+    return;
+  }
   const bool is_implicit = reason == runtime::CallReason::kAllocator ||
                            (sync->kind == orSyncStream && self.launches_block_ && reason != runtime::CallReason::kWait);
   const std::lock_guard<std::mutex> lock(self.mutex_);
@@ -351,9 +425,9 @@ void Sanitizer::on_pinned(void* address, size_t size) {
   watch_host();
 }
 
-void Sanitizer::host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes) {
+bool Sanitizer::host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes) {
   if (!is_active()) {
-    return;
+    return false;
   }
   const auto check = [&](uint32_t stack, bool adds) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -376,7 +450,34 @@ void Sanitizer::host_access(const char* operation, const void* begin, size_t siz
     return adds ? add(conflicts) : found;
   };
   // The first pass needs no stack, for which the GIL has to be taken.
-  if (check(0, false) && check(StackTable::instance().gather(), true)) {
+  if (!check(0, false)) {
+    return true;
+  }
+  if (check(StackTable::instance().gather(), true)) {
+    request_report();
+  }
+  return false;
+}
+
+void Sanitizer::poison_on_host(const char* operation, const void* begin, size_t size, const Layout& layout) {
+  const uint32_t stack = StackTable::instance().gather();
+  bool is_new = false;
+  if (is_active()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Site site;
+    site.on_host = true;
+    site.operation = sites_.name(operation);
+    site.stack = stack;
+    Access access;
+    access.begin = reinterpret_cast<uintptr_t>(begin);
+    access.end = access.begin + size;
+    access.layout = layouts_.intern(layout);
+    access.site = sites_.intern(site);
+    access.reads = true;
+    std::vector<Conflict> conflicts{{FindingKind::kPoison, {}, {}, access, {}}};
+    is_new = add(conflicts);
+  }
+  if (is_new) {
     request_report();
   }
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "openreg.h"
 #include "openreg/runtime/memory_observer.h"
 #include "openreg/runtime/operands.h"
+#include "openreg/runtime/tool_hooks.h"
 #include "ordering.h"
 #include "shadow.h"
 #include "sites.h"
@@ -48,6 +50,10 @@ class Sanitizer {
   void abandon() noexcept;
   bool is_active() const noexcept { return is_active_.load(std::memory_order_relaxed); }
 
+  // Blocks until all tasks that were seen are complete, because red zones are compared then. This orders nothing in the
+  // program's name. The caller holds no GIL.
+  void settle();
+
   // Adds an allocation from before start(); its content counts as written.
   void add_existing(uintptr_t address, size_t size, int device, int64_t stream);
 
@@ -61,8 +67,11 @@ class Sanitizer {
   // Returns the number of accesses in the shadow.
   size_t shadow_size();
 
-  // Compares an access of an operator of the host to pinned memory. Takes the stack only if something is wrong.
-  void host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes);
+  // Compares an access of an operator of the host to pinned memory. Takes the stack only if something is wrong. Returns
+  // true if the host has waited for all tasks that it conflicts with.
+  bool host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes);
+  // Adds a finding: an operator has given the host a value that was computed from poisoned memory.
+  void poison_on_host(const char* operation, const void* begin, size_t size, const Layout& layout);
   // Returns true if the address may be pinned memory. Thread-safe and cheap.
   bool may_be_pinned(const void* address) const noexcept {
     const auto value = reinterpret_cast<uintptr_t>(address);
@@ -74,7 +83,19 @@ class Sanitizer {
 
  private:
   Sanitizer() = default;
+  // The red zones to compare when a task is complete.
+  struct ZoneCheck {
+    struct Zone {
+      RedZone bytes;
+      Access access;
+      Life life;
+    };
+    StreamName stream;
+    std::vector<Zone> zones;
+  };
+
   static void on_submit(void* user, const orTaskInfo* task, uint64_t* correlation);
+  static void on_complete(void* user, const orTaskCompletion* completion);
   static void on_capture(void* user, const orTaskInfo* task);
   static void on_sync(void* user, const orSyncInfo* sync);
   static void on_driver_memory(void* user, const orMemoryInfo* memory);
@@ -82,15 +103,19 @@ class Sanitizer {
   void on_pinned(void* address, size_t size);
   void on_access(const char* name, c10::Stream stream, const runtime::Operands& operands);
 
-  void submit(const orTaskInfo& task);
+  // Returns the check that `complete` makes, or null if there is none.
+  std::unique_ptr<ZoneCheck> submit(const orTaskInfo& task);
+  void complete(const ZoneCheck& check);
+  runtime::CallReason reason_of(const orTaskInfo& task) const;
   void add_operands(const orTaskInfo& task, const Site& site, const VectorClock& clock,
-                    std::vector<Conflict>& conflicts);
+                    std::vector<Conflict>& conflicts, ZoneCheck& check);
   uint32_t layout_of(const orOperand& operand, size_t index);
   // Adds what is wrong. Returns true if one is new, and then the caller reports it without the mutex.
   bool add(std::vector<Conflict>& conflicts);
 
   struct Node {  // of a capture
     uint32_t stack;
+    runtime::CallReason reason;
     std::vector<std::pair<uintptr_t, uint64_t>> generations;
   };
 

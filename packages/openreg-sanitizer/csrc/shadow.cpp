@@ -224,8 +224,8 @@ void Shadow::mark_written(Block& block, const Access& access) {
   if (!visited) {
     add_range(block.written, access.begin, access.end);
   }
-  if (block.written.size() == 1 && block.written[0].first <= block.life.begin &&
-      block.written[0].second >= block.life.end) {
+  const uintptr_t end = block.red_zone.end == 0 ? block.life.end : block.red_zone.begin;
+  if (block.written.size() == 1 && block.written[0].first <= block.life.begin && block.written[0].second >= end) {
     block.is_written = true;
     block.written.clear();
   }
@@ -273,6 +273,21 @@ void Shadow::host_access(const Access& access, std::vector<Conflict>& conflicts)
       conflicts.push_back({kind, earlier, block->life, access, block->life});
     }
   }
+}
+
+void Shadow::set_red_zone(const RedZone& zone) {
+  if (Block* const block = find(zone.begin)) {
+    block->red_zone = zone;
+  }
+}
+
+RedZone Shadow::red_zone(const Access& access, const VectorClock& clock) const {
+  const Block* const block = find(access.begin);
+  if (block == nullptr || block->red_zone.end == 0) {
+    return {};
+  }
+  const RedZone& zone = block->red_zone;
+  return zone.queue == access.queue || zone.ticket <= clock.at(zone.queue) ? zone : RedZone();
 }
 
 uint64_t Shadow::generation(uintptr_t address) const {

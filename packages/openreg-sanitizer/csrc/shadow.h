@@ -45,16 +45,27 @@ enum class FindingKind : uint8_t {
   kHostRead,       // the host reads pinned memory before the copy into it is done
   kHostWrite,      // the host changes pinned memory before the copy from it is done
   kGraphInput,     // a graph is replayed after memory that it uses was freed
+  kOutOfBounds,    // a kernel has changed bytes after its operand's allocation
+  kPoison,         // the host reads a value that was computed from poisoned memory
   kFreedInUse,     // memory is freed while a stream that was not recorded uses it; only a warning
 };
 
-// What is wrong between two accesses. Of kUninitialized and kUseAfterFree there is no first access (site 0).
+// What is wrong between two accesses. Only kRace, kReuse, kHostRead and kHostWrite have a first access; that of the
+// others has site 0.
 struct Conflict {
   FindingKind kind;
   Access first;
   Life first_life;
   Access second;
   Life second_life;
+};
+
+// The bytes after an allocation, which a task has filled with runtime::kRedZoneByte.
+struct RedZone {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  uint32_t queue = 0;   // of the fill
+  uint64_t ticket = 0;  // of the fill
 };
 
 // The shadow memory. The caller holds the sanitizer's mutex.
@@ -87,6 +98,12 @@ class Shadow {
   // Compares an access of the host to pinned memory with those of tasks.
   void host_access(const Access& access, std::vector<Conflict>& conflicts);
 
+  // Sets the red zone of the allocation that contains it.
+  void set_red_zone(const RedZone& zone);
+  // Returns the red zone of the allocation that a task accesses, or one without bytes if there is none, or if nothing
+  // orders its fill before the task. `clock`: what happens before the task.
+  RedZone red_zone(const Access& access, const VectorClock& clock) const;
+
   // Returns a number that is unique to the allocation that contains the address, or 0 if there is none or it is of a
   // private pool.
   uint64_t generation(uintptr_t address) const;
@@ -113,6 +130,7 @@ class Shadow {
     std::vector<Remnant> remnants;
     std::vector<std::pair<uintptr_t, uintptr_t>> written;  // disjoint and sorted
     std::vector<StreamName> recorded;
+    RedZone red_zone;
   };
   using Blocks = std::map<uintptr_t, Block>;
 

@@ -2,8 +2,6 @@
 """What the package adds to torch.openreg: what it declares, and before it is imported, an error that names it."""
 
 import os
-import subprocess
-import sys
 from importlib.metadata import entry_points
 
 import pytest
@@ -32,8 +30,8 @@ except AttributeError as error:
 """
 
 
-def test_who_misses_the_name_is_told_which_package_brings_it():
+def test_who_misses_the_name_is_told_which_package_brings_it(interpreter):
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    command = [sys.executable, "-c", NOT_IMPORTED]
-    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=True)
+    result = interpreter.run("-c", NOT_IMPORTED, env=env)
+    assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"torch.openreg.{NAME} comes with the package {PACKAGE}, which is ")

@@ -32,9 +32,13 @@ void check_operands(const char* name, const at::Tensor& gate, const at::Tensor& 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   check_operands(kSwiglu, gate, up);
   const c10::DeviceGuard guard(gate.device());
+  // Copies live until the launch: memory that is freed before it may be given to another thread, whose task comes
+  // first.
+  const at::Tensor dense_gate = gate.contiguous();
+  const at::Tensor dense_up = up.contiguous();
   at::Tensor output = at::empty(gate.sizes(), gate.options());
   runtime::Aliases aliases(kSwiglu);
-  auto kernel = [gate = aliases(gate.contiguous()), up = aliases(up.contiguous()),
+  auto kernel = [gate = aliases(dense_gate), up = aliases(dense_up),
                  output = aliases.as(orAccessWrite)(output)]() mutable { kernels::swiglu(gate, up, output); };
   runtime::launch(kSwiglu, gate.device().index(), std::move(kernel), aliases.operands());
   return output;
@@ -45,10 +49,13 @@ std::tuple<at::Tensor, at::Tensor> swiglu_backward(const at::Tensor& grad, const
   check_operands(kSwigluBackward, gate, up);
   check_operands(kSwigluBackward, gate, grad);
   const c10::DeviceGuard guard(gate.device());
+  const at::Tensor dense_grad = grad.contiguous();
+  const at::Tensor dense_gate = gate.contiguous();
+  const at::Tensor dense_up = up.contiguous();
   at::Tensor grad_gate = at::empty(gate.sizes(), gate.options());
   at::Tensor grad_up = at::empty(gate.sizes(), gate.options());
   runtime::Aliases aliases(kSwigluBackward);
-  auto kernel = [grad = aliases(grad.contiguous()), gate = aliases(gate.contiguous()), up = aliases(up.contiguous()),
+  auto kernel = [grad = aliases(dense_grad), gate = aliases(dense_gate), up = aliases(dense_up),
                  grad_gate = aliases.as(orAccessWrite)(grad_gate), grad_up = aliases(grad_up)]() mutable {
     kernels::swiglu_backward(grad, gate, up, grad_gate, grad_up);
   };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "allocator/device_allocators.h"
+#include "allocator/poison.h"
 #include "base/current_stream.h"
 #include "base/enqueue.h"
 #include "base/gpu_trace.h"
@@ -43,12 +44,13 @@ size_t divisions_for(size_t size) {
   return size < kSecondInterval ? divisions.front() : AllocatorConfig::roundup_power2_divisions(size);
 }
 
-// Returns the size of the block for a request, both in bytes. The setting roundup_power2_divisions is a number of steps
-// between two powers of 2. Sizes are rounded up to a step, so that a block fits slightly different requests.
-size_t block_size_for(size_t requested) {
+// Returns the size of the block for a request and its red zone, all in bytes. The setting roundup_power2_divisions is a
+// number of steps between two powers of 2. Sizes are rounded up to a step, so that a block fits slightly different
+// requests.
+size_t block_size_for(size_t requested, size_t red_zone) {
   // Rounding up a size above kLargest could overflow. No device has that much memory, so the request fails anyway.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
-  const size_t size = std::min(requested, kLargest);
+  const size_t size = std::min(requested, kLargest) + red_zone;
   const size_t divisions = divisions_for(size);
   if (divisions > 1 && size > kMinBlock * divisions) {
     return round_up(size, c10::llvm::PowerOf2Floor(size) / divisions);
@@ -102,12 +104,16 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
     call_before_memory();
   }
   const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::STATE);
-  const size_t block_size = block_size_for(size);
+  const size_t red_zone = tool_hook_state().red_zone.load(std::memory_order_acquire);
+  const size_t block_size = block_size_for(size, red_zone);
   const AllocParams request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
   OomReport failure;
   void* address = device.cache.allocate(request, failure);
   if (C10_UNLIKELY(address == nullptr)) {
     throw_out_of_memory(index, size, failure);
+  }
+  if (C10_UNLIKELY(red_zone != 0)) {
+    fill_red_zone(static_cast<char*>(address) + size, red_zone, current_stream(index));
   }
   last_device() = index;
   trace_gpu([&](const auto& python) { python.trace_gpu_memory_allocation(kDeviceType, trace_id(address)); });

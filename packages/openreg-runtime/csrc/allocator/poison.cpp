@@ -13,15 +13,27 @@ bool poison_is_on() {
   return on;
 }
 
-void poison(void* address, size_t size, c10::Stream stream) noexcept {
-  const CallReasonGuard reason(CallReason::kPoison);
+namespace {
+
+void fill(void* address, int byte, size_t size, c10::Stream stream, CallReason why) noexcept {
+  const CallReasonGuard reason(why);
   try {
-    if (orMemsetAsync(address, kPoison, size, native_handle(stream)) != orSuccess) {
+    if (orMemsetAsync(address, byte, size, native_handle(stream)) != orSuccess) {
       orGetLastError();
     }
   } catch (const c10::Error&) {
     // The next call on that stream throws the same error.
   }
+}
+
+}  // namespace
+
+void poison(void* address, size_t size, c10::Stream stream) noexcept {
+  fill(address, kPoison, size, stream, CallReason::kPoison);
+}
+
+void fill_red_zone(void* address, size_t size, c10::Stream stream) noexcept {
+  fill(address, kRedZoneByte, size, stream, CallReason::kRedZone);
 }
 
 }  // namespace openreg::runtime

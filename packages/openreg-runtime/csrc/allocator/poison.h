@@ -26,4 +26,7 @@ bool poison_is_on();
 // Thread-safe.
 void poison(void* address, size_t size, c10::Stream stream) noexcept;
 
+// Same as poison(), except that it fills the red zone of a block, which a tool has requested (ToolHooks::red_zone).
+void fill_red_zone(void* address, size_t size, c10::Stream stream) noexcept;
+
 }  // namespace openreg::runtime

@@ -16,24 +16,13 @@ struct ToolHookState {
   std::atomic<void (*)()> before_memory{nullptr};
   std::atomic<void (*)(void*, size_t)> pinned{nullptr};
   std::atomic<void (*)(const char*, c10::Stream, const Operands&)> access{nullptr};
+  std::atomic<size_t> red_zone{0};
 };
 
 inline ToolHookState& tool_hook_state() {
   static ToolHookState state;
   return state;
 }
-
-// A guard that sets the calling thread's CallReason and restores it in its destructor.
-class CallReasonGuard {
- public:
-  explicit CallReasonGuard(CallReason reason) noexcept;
-  CallReasonGuard(const CallReasonGuard&) = delete;
-  CallReasonGuard& operator=(const CallReasonGuard&) = delete;
-  ~CallReasonGuard();
-
- private:
-  CallReason previous_;
-};
 
 // Calls the hook before a call of the caching allocator. The caller holds no lock.
 inline void call_before_memory() {

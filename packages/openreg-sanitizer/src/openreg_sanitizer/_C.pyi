@@ -9,6 +9,9 @@ def start() -> None:
 def stop() -> None:
     """Ends it, after all tasks that were seen are complete."""
 
+def settle() -> None:
+    """Blocks until all tasks that were seen are complete, which orders nothing in the program's name."""
+
 def abandon() -> None:
     """Observes nothing from now on and blocks no more, because the process exits."""
 

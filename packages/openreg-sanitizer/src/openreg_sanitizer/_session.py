@@ -77,6 +77,7 @@ class sanitizer:
             _sessions.forget()
             return
         names.learn(sys._getframe(1))
+        _C.settle()
         self._findings = self._collect()
         _sessions.end(self)
         if self.action == "report":

@@ -83,6 +83,19 @@ def _graph(_: Finding) -> tuple[str, str, str]:
     return "", "", "keep the tensors that the graph uses, and copy new inputs into them before a replay"
 
 
+def _out_of_bounds(finding: Finding) -> tuple[str, str, str]:
+    return "", "", f"compare the sizes that {finding.second.operation} uses with those of its operands"
+
+
+def _poison(_: Finding) -> tuple[str, str, str]:
+    hint = (
+        "the value comes from memory that nothing had written, or that was used too early or too late. Findings before "
+        "this one name the accesses. Without them, an access was not visible: look for NumPy on pinned memory and for "
+        "kernels that do not report their operands"
+    )
+    return "", "", hint
+
+
 _ADVICE = {
     "race": _race,
     "reuse": _reuse,
@@ -91,6 +104,8 @@ _ADVICE = {
     "host-read": _host,
     "host-write": _host,
     "graph-input": _graph,
+    "out-of-bounds": _out_of_bounds,
+    "poison": _poison,
 }
 
 

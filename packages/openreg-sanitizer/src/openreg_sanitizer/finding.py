@@ -26,6 +26,8 @@ KINDS = {
     "host-read": "the host reads pinned memory before the copy into it is complete",
     "host-write": "the host changes pinned memory before the copy that uses it is complete",
     "graph-input": "a graph is replayed after memory that it uses was freed",
+    "out-of-bounds": "a kernel writes beyond the end of its operand's memory",
+    "poison": "a value that was computed from undefined memory reaches the host",
 }
 
 # Names of dtypes in C++ that differ from Python's by more than their case.

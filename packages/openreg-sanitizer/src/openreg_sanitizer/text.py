@@ -55,7 +55,7 @@ def _memory(finding: Finding) -> list[str]:
             if frame:
                 lines.append(f"  {name}: {verb} at {frame}  {frame.source}".rstrip())
         if life.end:
-            lines.append(f"  {name}: {life.end - life.begin} bytes at {life.begin:#x}, {kind}")
+            lines.append(f"  {name}: a block of {life.end - life.begin} bytes at {life.begin:#x}, {kind}")
     return lines
 
 

@@ -36,8 +36,22 @@ enum class CallReason : uint8_t {
   kWait,       // the program waits for a stream
   kAllocator,  // an allocator records or queries an event, to find out when freed memory may be reused
   kPoison,     // the allocator fills new memory with the poison pattern
+  kRedZone,    // the allocator fills the red zone of a block, see ToolHooks
+  kTool,       // a tool calls for itself, which is no part of the program
 };
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
+
+// A guard that sets the calling thread's CallReason and restores the previous one in its destructor.
+class OPENREG_RUNTIME_API CallReasonGuard {
+ public:
+  explicit CallReasonGuard(CallReason reason) noexcept;
+  CallReasonGuard(const CallReasonGuard&) = delete;
+  CallReasonGuard& operator=(const CallReasonGuard&) = delete;
+  ~CallReasonGuard();
+
+ private:
+  CallReason previous_;
+};
 
 // A guard for code that holds a lock while it launches. Its constructor lets tools gather the context of the thread,
 // and until its destructor they gather none, so that no thread waits for the GIL under the lock. Make it before the
@@ -59,6 +73,9 @@ OPENREG_RUNTIME_API bool launch_context_is_fixed() noexcept;
 // has the place of the newest task of `stream`. `name` is a literal. Thread-safe.
 OPENREG_RUNTIME_API void report_access(const char* name, c10::Stream stream, const Operands& operands);
 
+// The byte of red zones. It is neither the poison byte nor one that programs write often.
+inline constexpr int kRedZoneByte = 0xC5;
+
 // Functions of a tool; each may be null. They must not throw.
 struct ToolHooks {
   // Called on a thread that is about to call the caching allocator of device memory, while no lock of the device or of
@@ -69,6 +86,10 @@ struct ToolHooks {
   void (*pinned)(void* address, size_t size) = nullptr;
   // Called by report_access(), on its thread.
   void (*access)(const char* name, c10::Stream stream, const Operands& operands) = nullptr;
+  // Bytes that the caching allocator adds after each new allocation of device memory. A task of the allocation's
+  // stream, whose CallReason is kRedZone, fills them with kRedZoneByte; a kernel that changes them writes beyond its
+  // operand. 0: none.
+  size_t red_zone = 0;
 };
 
 // Replaces the hooks of the process. A call of the previous hooks may still be running. Thread-safe.
