@@ -38,7 +38,7 @@ Layout layout_of(const at::Tensor& tensor) {
   return {tensor.scalar_type(), tensor.sizes().vec(), tensor.strides().vec()};
 }
 
-void check(const char* operation, const c10::IValue& output) {
+void check_output(const char* operation, const c10::IValue& output) {
   Sanitizer& sanitizer = Sanitizer::instance();
   if (output.isDouble() || output.isComplexDouble()) {
     const at::Tensor value = output.isDouble() ? at::scalar_tensor(output.toDouble(), at::kDouble)
@@ -62,16 +62,16 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
     return;
   }
   for (const c10::IValue& output : function.outputs()) {
-    check(function.name(), output);
+    check_output(function.name(), output);
   }
 }
 
-std::mutex& mutex() {
+std::mutex& watch_mutex() {
   static std::mutex value;
   return value;
 }
 
-std::atomic<at::CallbackHandle>& handle() {
+std::atomic<at::CallbackHandle>& watch_handle() {
   static std::atomic<at::CallbackHandle> value = at::INVALID_CALLBACK_HANDLE;
   return value;
 }
@@ -97,23 +97,23 @@ bool has_poison(const at::Tensor& tensor) {
 }
 
 void watch_poison() {
-  const std::lock_guard<std::mutex> lock(mutex());
-  if (handle() == at::INVALID_CALLBACK_HANDLE) {
-    handle() = at::addGlobalCallback(
+  const std::lock_guard<std::mutex> lock(watch_mutex());
+  if (watch_handle() == at::INVALID_CALLBACK_HANDLE) {
+    watch_handle() = at::addGlobalCallback(
         at::RecordFunctionCallback(nullptr, &on_end).needsOutputs(true).scopes({at::RecordScope::FUNCTION}));
   }
 }
 
 void stop_watching_poison() {
-  const std::lock_guard<std::mutex> lock(mutex());
-  if (handle() != at::INVALID_CALLBACK_HANDLE) {
-    at::removeCallback(handle());
-    handle() = at::INVALID_CALLBACK_HANDLE;
+  const std::lock_guard<std::mutex> lock(watch_mutex());
+  if (watch_handle() != at::INVALID_CALLBACK_HANDLE) {
+    at::removeCallback(watch_handle());
+    watch_handle() = at::INVALID_CALLBACK_HANDLE;
   }
 }
 
 bool is_watching_poison() {
-  return handle() != at::INVALID_CALLBACK_HANDLE;
+  return watch_handle() != at::INVALID_CALLBACK_HANDLE;
 }
 
 }  // namespace openreg::sanitizer

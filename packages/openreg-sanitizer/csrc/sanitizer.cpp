@@ -29,9 +29,9 @@ bool contains(const std::array<std::string_view, kSize>& names, std::string_view
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns true if a kernel uses the values of an operand, so that they must have been written. Copies move undefined
-// bytes without harm, as of padding. With beta = 0, the products below do not use their first operand.
-bool uses_content(const orTaskInfo& task, size_t index) {
+// Returns true if a task uses the values of an operand, so that they must have been written. Copies on the device move
+// undefined bytes without harm, as of padding. With beta = 0, the products below do not use their first operand.
+bool uses_content(const orTaskInfo& task, size_t index, bool is_copy_to_host) {
   static constexpr std::array<std::string_view, 8> kCopies = {
       "aten::_copy_from", "aten::copy_",          "aten::clone",        "aten::cat",
       "aten::stack",      "aten::_foreach_copy_", "aten::index_select", "aten::split_with_sizes_copy"};
@@ -41,8 +41,8 @@ bool uses_content(const orTaskInfo& task, size_t index) {
       "aten::add_",     "aten::sub_",  "aten::mul_",          "aten::div_",         "aten::addcmul_",
       "aten::addcdiv_", "aten::lerp_", "aten::_foreach_add_", "aten::_foreach_mul_"};
   const orAccess access = task.operands[index].access;
-  if (task.kind == orTaskCopy) {
-    return index == 1 && task.operand_count == 2;
+  if (is_copy_to_host) {
+    return index == 1;
   }
   if (task.kind != orTaskKernel || task.name == nullptr) {
     return false;
@@ -99,6 +99,7 @@ void Sanitizer::start() {
   };
   hooks.red_zone = kRedZone;
   runtime::set_tool_hooks(hooks);
+  runtime::kernel_view(nullptr);  // computes the offset that on_complete() needs, which a callback must not
   is_active_ = true;
   const char* const poison = std::getenv("OPENREG_POISON");
   if (poison != nullptr && std::string_view(poison) == "1") {
@@ -242,6 +243,8 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
                              std::vector<Conflict>& conflicts, ZoneCheck& check) {
   const uint32_t number = sites_.intern(site);
   const auto node = task.node == 0 ? nodes_.end() : nodes_.find(task.node);
+  const bool is_copy_to_host = task.kind == orTaskCopy && task.operand_count == 2 &&
+                               shadow_.life(reinterpret_cast<uintptr_t>(task.operands[0].address)).device < 0;
   for (size_t i = 0; i < task.operand_count; ++i) {
     const orOperand& operand = task.operands[i];
     Access access;
@@ -263,7 +266,9 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
         conflicts.push_back({FindingKind::kGraphInput, {}, life, access, life});
       }
     }
-    const bool checks = task.node == 0 && access.reads && uses_content(task, i);
+    // Without a layout, the range may have bytes between the elements that nothing has to write.
+    const bool is_exact = task.kind != orTaskKernel || access.layout != 0;
+    const bool checks = task.node == 0 && access.reads && is_exact && uses_content(task, i, is_copy_to_host);
     const size_t before = conflicts.size();
     shadow_.access(access, clock, checks, task.node != 0, conflicts);
     if (const RedZone zone = shadow_.red_zone(access, clock); zone.end != 0) {
@@ -358,8 +363,18 @@ void Sanitizer::on_memory(const runtime::MemoryEvent& event) {
       shadow_.record_stream(address, {event.other_device, event.other_stream});
       return;
     case runtime::MemoryEventKind::kFreeRequested: {
-      std::vector<Conflict> warnings;  // waiting after the release is legal, so they are no findings
-      shadow_.free(address, launch_context().allocation, warnings);
+      std::vector<Conflict> conflicts;
+      shadow_.free(address, launch_context().allocation, conflicts);
+      for (Conflict& conflict : conflicts) {
+        Site site;
+        site.on_host = true;
+        site.operation = sites_.name("free");
+        site.stack = launch_context().allocation;
+        conflict.second = {conflict.second_life.begin, conflict.second_life.end};
+        conflict.second.site = sites_.intern(site);
+        conflict.second.writes = true;
+      }
+      add(conflicts);  // warnings, which are reported when the session ends
       return;
     }
     case runtime::MemoryEventKind::kSegmentReleased:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import openreg_compile  # noqa: F401
 import openreg_ops  # noqa: F401
 import openreg_sanitizer  # noqa: F401
 from openreg_testing.fresh import FreshPython

@@ -167,6 +167,78 @@ def test_an_unknown_action_is_refused():
         torch.openreg.sanitizer("stop")
 
 
+WARNED = """
+side = torch.openreg.Stream()
+x = torch.ones(1024, device="openreg")
+side.wait_stream(torch.openreg.current_stream())
+with torch.openreg.stream(side):
+    y = x * 2
+del x
+torch.openreg.current_stream().wait_stream(side)
+z = torch.ones(1024, device="openreg")
+print("done")
+"""
+
+
+def test_memory_that_is_freed_in_use_is_a_warning(program, tmp_path):
+    done = program(WARNED, OPENREG_SANITIZER="1", OPENREG_SANITIZER_WARNINGS="1", OPENREG_SANITIZER_REPORT="races.json")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "openreg-sanitizer: warning: freed-in-use: memory is freed while another stream uses it" in done.stderr
+    assert "first: program.py:9  y = x * 2" in done.stderr
+    assert "second: program.py:10  del x" in done.stderr
+    assert "missing: x.record_stream(side)" in done.stderr
+    assert done.stderr.endswith("openreg-sanitizer: 0 findings, 1 warning\n")
+    (warning,) = json.loads((tmp_path / "races.json").read_text())["findings"]
+    assert (warning["kind"], warning["severity"]) == ("freed-in-use", "warning")
+    accepted = WARNED.replace("y = x * 2", "y = x * 2  # openreg-sanitizer: ignore[freed-in-use]")
+    assert program(accepted, OPENREG_SANITIZER="1", OPENREG_SANITIZER_WARNINGS="1").stderr == ""
+    assert program(WARNED, OPENREG_SANITIZER="1").stderr == ""
+
+
+# The copy hides from the shadow that nothing has written `x`; the values go through a matrix product and a mean.
+POISONED = """
+weight = torch.ones(16, 4, device="openreg")
+x = torch.empty(8, 16, device="openreg")
+y = x.clone()
+loss = (y @ weight).mean()
+print("reached", flush=True)
+value = {read}
+print("done")
+"""
+
+
+@pytest.mark.parametrize("read", ["loss.item()", "loss.cpu()", "[v for v in y.tolist()]", "weight.add(y[0, 0]).cpu()"])
+def test_the_program_ends_where_poison_reaches_the_host(program, read):
+    code = POISONED.format(read=read)
+    done = program(code, OPENREG_SANITIZER="raise", OPENREG_POISON="1")
+    assert (done.returncode, done.stdout) == (1, "reached\n"), done.stderr
+    assert "SanitizerError: openreg-sanitizer: poison: a value that was computed from undefined memory" in done.stderr
+    assert f"access: program.py:10  value = {read}" in done.stderr
+    assert program(code, OPENREG_SANITIZER="1", OPENREG_POISON="1").returncode == 66
+
+
+@pytest.mark.parametrize("value", ["0.0", "float('nan')", "float('inf')"])
+def test_a_number_that_was_computed_is_no_poison(program, value):
+    code = POISONED.format(read="loss.item()").replace("x = torch.empty(8, 16,", f"x = torch.full((8, 16), {value},")
+    done = program(code + "print((loss - loss).item())", OPENREG_SANITIZER="raise", OPENREG_POISON="1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+PINNED = """
+x = torch.empty(256, device="openreg").clone()
+host = torch.zeros(256).pin_memory()
+host.copy_(x, non_blocking=True)
+torch.openreg.synchronize()
+print(host.sum())
+"""
+
+
+def test_poison_in_pinned_memory_is_found_where_the_host_reads_it(program):
+    done = program(PINNED, OPENREG_SANITIZER="1", OPENREG_POISON="1")
+    assert done.returncode == 66
+    assert "access: program.py:9  print(host.sum())" in done.stderr
+
+
 FORK = """
 import os
 child = os.fork()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch._inductor.async_compile import AsyncCompile, get_compile_threads
 from torch._inductor.codecache import CppPythonBindingsCodeCache, LambdaFuture
 from torch._inductor.utils import clear_on_fresh_cache
@@ -52,6 +53,14 @@ class _KernelCache(CppPythonBindingsCodeCache):
             return kernel
 
         return get
+
+
+def extent(tensor: torch.Tensor) -> int:
+    """Returns the bytes of a tensor from its first element to its last: what observers see of a launch."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride(), strict=True))
+    return (last + 1) * tensor.element_size()
 
 
 def compile_kernel(async_compile: AsyncCompile, name: str, kinds: str, source: str) -> Any:

@@ -11,13 +11,14 @@ import atexit
 import os
 from pathlib import Path
 
-from openreg_sanitizer import _C, text
+from openreg_sanitizer import _C, names, text
 from openreg_sanitizer._session import Action, _sessions, _write, sanitizer, write_report
 from openreg_sanitizer.suppressions import SuppressionError
 
 VARIABLE = "OPENREG_SANITIZER"
 REPORT = "OPENREG_SANITIZER_REPORT"
 SUPPRESSIONS = "OPENREG_SANITIZER_SUPPRESSIONS"
+WARNINGS = "OPENREG_SANITIZER_WARNINGS"
 _ACTIONS: dict[str, Action] = {"1": "report", "report": "report", "raise": "raise"}
 
 
@@ -44,11 +45,16 @@ def _finish(session: sanitizer, path: Path | None, process: int) -> None:
     if os.getpid() != process:  # a forked child inherits this exit handler, but no device
         return
     _C.abandon()  # from here on nothing is observed and nothing blocks
+    names.learn_from_main()
     found = session.findings
+    warnings = session.warnings if os.environ.get(WARNINGS) == "1" else []
     _sessions.report_rest()
+    for item in warnings:
+        _write(text.render(item) + "\n")
     session.name_unused()
     if path is not None:
-        write_report(found, path)
+        write_report([*found, *warnings], path)
+    if found or warnings:
+        _write(text.summary([*found, *warnings]))
     if found:
-        _write(text.summary(len(found)))
         _C.fail_at_exit()

@@ -45,8 +45,9 @@ class sanitizer:
 
     ``action`` is what happens with a finding: "report" writes it to stderr as soon as the main thread goes on, "raise"
     raises :class:`SanitizerError` there, "collect" does neither. ``suppress`` is a file of suppressions. ``findings``
-    are those of the block, one for each pair of lines. Blocks may be nested; each has the findings of its time. The
-    end of the block waits for all tasks of the devices.
+    are those of the block, one for each pair of lines; ``warnings`` are those of kinds that are no errors by
+    themselves. Blocks may be nested; each has the findings of its time. The end of the block waits for all tasks of the
+    devices, which orders nothing in the program's name.
     """
 
     def __init__(self, action: Action = "report", suppress: str | os.PathLike[str] | None = None) -> None:
@@ -56,12 +57,12 @@ class sanitizer:
         self.suppressions = [] if suppress is None else suppressions.read(Path(suppress))
         self.suppressed = 0
         self._before: list[int] = []
-        self._findings: list[Finding] | None = None
+        self._found: list[Finding] | None = None
         self._process = os.getpid()
         self._mode: Any = _RaiseAtCall() if action == "raise" else None
 
     def __enter__(self) -> sanitizer:
-        self._findings = None
+        self._found = None
         _sessions.begin(self)
         self._before = _C.counts()
         if self._mode is not None:
@@ -78,18 +79,28 @@ class sanitizer:
             return
         names.learn(sys._getframe(1))
         _C.settle()
-        self._findings = self._collect()
+        self._found = self._collect()
         _sessions.end(self)
         if self.action == "report":
             _sessions.report_rest()
             self.name_unused()
-        elif self.action == "raise" and kind is None and self._findings:
-            raise SanitizerError(self._findings[0])
+        elif self.action == "raise" and kind is None and self.findings:
+            raise SanitizerError(self.findings[0])
 
     @property
     def findings(self) -> list[Finding]:
         """The findings so far, or those of the block when it has ended, one for each pair of lines."""
-        return self._collect() if self._findings is None else self._findings
+        return [item for item in self._all() if not item.is_warning]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """The warnings, without those whose first access a finding of reused memory names, too."""
+        found = self._all()
+        reused = {str(item.frames[0]) for item in found if item.kind == "reuse"}
+        return [item for item in found if item.is_warning and str(item.frames[0]) not in reused]
+
+    def _all(self) -> list[Finding]:
+        return self._collect() if self._found is None else self._found
 
     def _collect(self) -> list[Finding]:
         counts = _C.counts()
@@ -183,7 +194,7 @@ class _Sessions:
             self._reported += 1
             is_new = found.places not in self._places
             self._places.add(found.places)
-            if not is_new or (session is not None and session.is_suppressed(found)):
+            if not is_new or found.is_warning or (session is not None and session.is_suppressed(found)):
                 continue
             if session is not None and session.action == "raise":
                 raise SanitizerError(found)

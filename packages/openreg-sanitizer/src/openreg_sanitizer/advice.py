@@ -83,6 +83,13 @@ def _graph(_: Finding) -> tuple[str, str, str]:
     return "", "", "keep the tensors that the graph uses, and copy new inputs into them before a replay"
 
 
+def _freed_in_use(finding: Finding) -> tuple[str, str, str]:
+    assert finding.first is not None
+    name = variable(finding.first_life.allocated) or "tensor"
+    hint = "a wait for that stream that follows the release is correct if it precedes the reuse of the memory"
+    return f"{name}.record_stream({expression(finding.first.stream)})", _after(finding.first.frame), hint
+
+
 def _out_of_bounds(finding: Finding) -> tuple[str, str, str]:
     return "", "", f"compare the sizes that {finding.second.operation} uses with those of its operands"
 
@@ -106,6 +113,7 @@ _ADVICE = {
     "graph-input": _graph,
     "out-of-bounds": _out_of_bounds,
     "poison": _poison,
+    "freed-in-use": _freed_in_use,
 }
 
 

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import linecache
 import os
+import sys
 import sysconfig
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,10 @@ KINDS = {
     "graph-input": "a graph is replayed after memory that it uses was freed",
     "out-of-bounds": "a kernel writes beyond the end of its operand's memory",
     "poison": "a value that was computed from undefined memory reaches the host",
+    "freed-in-use": "memory is freed while another stream uses it",
 }
+# Kinds that are no errors by themselves: a wait that follows the release, and precedes the reuse, is in time.
+WARNINGS = frozenset({"freed-in-use"})
 
 # Names of dtypes in C++ that differ from Python's by more than their case.
 _DTYPES = {
@@ -49,6 +53,9 @@ _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 _LIBRARIES = os.path.realpath(sysconfig.get_path("purelib")) + os.sep
 
 
+_real_path = functools.cache(os.path.realpath)
+
+
 @functools.cache
 def _internal_folders() -> tuple[str, ...]:
     """Returns the folders whose frames are no lines of a program: torch and the packages of this project."""
@@ -61,13 +68,18 @@ def _internal_folders() -> tuple[str, ...]:
     return tuple(folders)
 
 
-@functools.cache
+def _generated_folders() -> tuple[str, ...]:
+    """Returns the folders of code that torch.compile generates."""
+    compiler = sys.modules.get("torch._inductor.runtime.cache_dir_utils")
+    return () if compiler is None else (os.path.realpath(compiler.cache_dir()) + os.sep,)
+
+
 def place_of(file: str) -> str:
     """Returns "torch", "standard", "library" or "program" for a file of a stack."""
     if file.startswith("<frozen"):
         return "standard"
-    path = os.path.realpath(file)
-    if path.startswith(_internal_folders()):
+    path = _real_path(file)
+    if path.startswith((*_internal_folders(), *_generated_folders())):
         return "torch"
     if path.startswith(_LIBRARIES):
         return "library"
@@ -222,13 +234,19 @@ class Finding:
         first, second = self.frames
         return self.kind, str(first) if first else "", str(second) if second else ""
 
+    @property
+    def is_warning(self) -> bool:
+        """Returns True if the finding is no error by itself."""
+        return self.kind in WARNINGS
+
     def counted(self, count: int) -> Finding:
         """Returns the finding with another count."""
         return replace(self, count=count)
 
 
 def _stack(frames: list[tuple[str, int, str]]) -> Stack:
-    return tuple(Frame(*frame) for frame in frames)
+    own = str(Path(__file__).resolve().parent) + os.sep
+    return tuple(Frame(*frame) for frame in frames if not _real_path(frame[0]).startswith(own))
 
 
 def _life(data: dict[str, Any]) -> Life:

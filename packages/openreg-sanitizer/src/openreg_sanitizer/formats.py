@@ -33,7 +33,7 @@ def write(findings: Sequence[Finding], path: Path) -> None:
     elif path.suffix == ".sarif":
         content = json.dumps(to_sarif(findings), indent=2)
     else:
-        content = "\n\n".join([*map(text.render, findings), text.summary(len(findings))])
+        content = "\n\n".join([*map(text.render, findings), text.summary(findings)])
     try:
         path.write_text(content + "\n", "utf-8")
     except OSError as error:
@@ -51,6 +51,7 @@ def _json(finding: Finding) -> dict[str, Any]:
     first, second = finding.frames
     return {
         **asdict(finding),
+        "severity": "warning" if finding.is_warning else "error",
         "message": KINDS[finding.kind],
         "first_line": asdict(first) if first else None,
         "second_line": asdict(second) if second else None,
@@ -70,7 +71,7 @@ def _result(finding: Finding) -> dict[str, Any]:
     repair = f" Missing: `{finding.missing}`, {finding.where}." if finding.missing else ""
     result: dict[str, Any] = {
         "ruleId": finding.kind,
-        "level": "error",
+        "level": "warning" if finding.is_warning else "error",
         "message": {"text": f"{KINDS[finding.kind]}.{repair}"},
         "occurrenceCount": finding.count,
         "partialFingerprints": {"places/v1": " ".join(finding.places)},

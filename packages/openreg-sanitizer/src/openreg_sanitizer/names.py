@@ -61,6 +61,14 @@ def learn_from_threads() -> None:
             learn(frame)
 
 
+def learn_from_main() -> None:
+    """Notes the streams in the variables of the main module, whose frame may have ended."""
+    found: dict[tuple[int, int], str] = {}
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        _note(found, name, value)
+    _names.update(found)
+
+
 def _named(stream: StreamId) -> StreamId:
     name = _names.get((stream.device, stream.number), "")
     return replace(stream, name=name) if name and not stream.is_default else stream

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, user_frame
 
 
 def render(finding: Finding) -> str:
     """Returns the text of a finding, several lines without a newline at the end."""
     times = f" (found {finding.count} times)" if finding.count > 1 else ""
-    lines = [f"openreg-sanitizer: {finding.kind}: {KINDS[finding.kind]}{times}"]
+    head = "openreg-sanitizer: warning:" if finding.is_warning else "openreg-sanitizer:"
+    lines = [f"{head} {finding.kind}: {KINDS[finding.kind]}{times}"]
     if finding.first is not None:
         lines += _access("first", finding.first, finding.first_life)
     lines += _access("second" if finding.first else "access", finding.second, finding.second_life)
@@ -24,9 +27,17 @@ def render(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def summary(count: int) -> str:
-    """Returns the last line of a report."""
-    return f"openreg-sanitizer: {count} finding{'' if count == 1 else 's'}"
+def summary(found: Sequence[Finding]) -> str:
+    """Returns the last line of a report: the numbers of findings and warnings."""
+    warnings = sum(item.is_warning for item in found)
+    parts = [_count(len(found) - warnings, "finding")]
+    if warnings:
+        parts.append(_count(warnings, "warning"))
+    return f"openreg-sanitizer: {', '.join(parts)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _access(label: str, access: Access, life: Life) -> list[str]:
@@ -35,6 +46,8 @@ def _access(label: str, access: Access, life: Life) -> list[str]:
     source = f"  {frame.source}" if frame and frame.source else ""
     actor = "the host" if access.stream is None else f"on {access.stream}"
     operation = access.operation + (f" (of {access.node})" if access.node else "")
+    if access.operation == "free":
+        return [f"  {label}: {where}{source}", "    the host frees the memory"]
     if access.kind == "host":
         operation = f"{access.operation} on the CPU"
     offset = access.begin - life.begin
@@ -62,7 +75,7 @@ def _memory(finding: Finding) -> list[str]:
 def _stacks(label: str, access: Access) -> list[str]:
     lines = []
     for name, stack in (
-        (f"stack of the {label} access", access.stack),
+        ("stack of the access" if label == "access" else f"stack of the {label} access", access.stack),
         ("captured by", access.captured),
         ("forward operator", access.forward),
     ):

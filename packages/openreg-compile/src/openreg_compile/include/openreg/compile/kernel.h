@@ -51,6 +51,7 @@ struct Process {
   const orLaunchEntry* entry = nullptr;
   void* (*tensor_data)(PyObject*) = nullptr;  // of a tensor; PyTorch's
   PyObject* accelerator_error = nullptr;
+  PyObject* extent = nullptr;  // extent() of kernels.py
 };
 Process process;
 
@@ -100,6 +101,35 @@ T argument_of(ArgumentSlot& slot, char kind) {
   }
   return get<T>(slot);
 }
+
+// The operands of a launch, for observers. All of them are reported as dense ranges of bytes.
+template <size_t kCapacity>
+struct OperandList {
+  std::array<orOperand, kCapacity> operands{};
+  size_t count = 0;
+
+  // Adds the memory of an argument, if it is a tensor of the device. Returns false, with an exception of Python, if its
+  // extent cannot be computed. A pointer to const is read; any other is read and written, because Inductor uses one
+  // type for outputs and for tensors that it updates.
+  template <class T>
+  bool add(PyObject* argument, char kind) {
+    if constexpr (std::is_pointer_v<T>) {
+      if (kind == 'd') {
+        PyObject* const extent = PyObject_CallOneArg(process.extent, argument);
+        const size_t size = extent == nullptr ? 0 : PyLong_AsSize_t(extent);
+        Py_XDECREF(extent);
+        if (PyErr_Occurred() != nullptr) {
+          return false;
+        }
+        if (size != 0) {
+          const bool is_read_only = std::is_const_v<std::remove_pointer_t<T>>;
+          operands[count++] = {process.tensor_data(argument), size, is_read_only ? orAccessRead : orAccessReadWrite};
+        }
+      }
+    }
+    return true;
+  }
+};
 
 PyObject* raise(orError_t status) {
   const char* message = process.entry->last_error_message();
@@ -155,6 +185,14 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
     launch.arguments = slots.data();
     launch.arguments_size = kCount * sizeof(ArgumentSlot);
     launch.arguments_alignment = alignof(ArgumentSlot);
+    OperandList<kCount + 1> list;
+    if (process.entry->operands_wanted() != 0) {
+      if (!(list.template add<Parameters>(arguments[I], kinds[I]) && ...)) {
+        return nullptr;
+      }
+      launch.operands = list.operands.data();
+      launch.operand_count = list.count;
+    }
     const orError_t status = process.entry->launch(&launch);
     if (status != orSuccess) {
       return raise(status);
@@ -195,7 +233,10 @@ bool look_up_process() {
   process.tensor_data = reinterpret_cast<void* (*)(PyObject*)>(data);
   process.accelerator_error = PyObject_GetAttrString(torch, "AcceleratorError");
   Py_DECREF(torch);
-  return process.accelerator_error != nullptr;
+  PyObject* kernels = process.accelerator_error == nullptr ? nullptr : PyImport_ImportModule("openreg_compile.kernels");
+  process.extent = kernels == nullptr ? nullptr : PyObject_GetAttrString(kernels, "extent");
+  Py_XDECREF(kernels);
+  return process.extent != nullptr;
 }
 
 template <auto Function>
