@@ -10,6 +10,8 @@ namespace openreg::sanitizer {
 namespace {
 
 constexpr size_t kLimit = size_t{1} << 20;  // runs that a comparison visits at most
+constexpr size_t kDenseLayouts = size_t{1} << 16;
+constexpr size_t kLayouts = size_t{1} << 20;
 
 int64_t item_size(c10::ScalarType dtype) {
   return dtype == c10::ScalarType::Undefined ? 1 : static_cast<int64_t>(c10::elementSize(dtype));
@@ -45,6 +47,9 @@ uint32_t LayoutTable::intern(Layout layout) {
   const auto found = numbers_.find(key);
   if (found != numbers_.end()) {
     return found->second;
+  }
+  if (layouts_.size() >= kLayouts || (layouts_.size() >= kDenseLayouts && layout.is_dense())) {
+    return 0;
   }
   Entry entry;
   const int64_t item = item_size(layout.dtype);

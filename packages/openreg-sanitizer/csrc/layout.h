@@ -25,7 +25,8 @@ struct Layout {
 };
 
 // Layouts by number. Programs have few, so that a number stands for the sizes and strides of each access. Number 0 is
-// bytes without gaps. The caller holds the sanitizer's mutex.
+// bytes without gaps. A program whose shapes vary without end gets number 0 for dense tensors after the first 65536
+// layouts, and for all after a million: the table is bounded. The caller holds the sanitizer's mutex.
 class LayoutTable {
  public:
   LayoutTable() { layouts_.push_back({{}, {}, true}); }

@@ -6,6 +6,8 @@ import threading
 import pytest
 import torch
 
+from openreg_sanitizer import _C
+
 
 @pytest.fixture(autouse=True)
 def silent():
@@ -118,6 +120,21 @@ def test_pinned_memory_is_used_again():
         host = torch.full((256,), float(i)).pin_memory()
         x.copy_(host, non_blocking=True)
         del host
+
+
+def test_the_shadow_does_not_grow_with_the_steps():
+    model = network()
+    steps = torch.optim.Adam(model.parameters())
+
+    def train(count):
+        for size in range(count):
+            model(torch.randn(1 + size % 7, 8).to("openreg")).sum().backward()
+            steps.step()
+        return _C.statistics()
+
+    first, last = train(30), train(300)
+    assert last["stacks"] <= 2 * first["stacks"]  # the garbage collector frees tensors at any line
+    assert last["accesses"] <= 2 * first["accesses"]
 
 
 def test_copies_between_devices():

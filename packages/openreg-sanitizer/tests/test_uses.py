@@ -256,24 +256,6 @@ def test_a_forked_child_does_nothing(program):
     assert done.stderr.count("1 finding") == 1
 
 
-LOADER = """
-import torch.utils.data
-class Data(torch.utils.data.Dataset):
-    def __len__(self): return 8
-    def __getitem__(self, i): return torch.full((4,), float(i))
-if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1, pin_memory=True,
-                                         multiprocessing_context="fork")
-    total = sum(batch.to("openreg", non_blocking=True).sum() for batch in loader)
-    assert total.item() == 4 * 28
-"""
-
-
-def test_a_loader_with_workers_is_silent(program):
-    done = program(LOADER, OPENREG_SANITIZER="1")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 PROFILED = """
 import openreg_profiler
 from torch.profiler import ProfilerActivity, profile
