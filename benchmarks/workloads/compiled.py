@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from workloads.graphs import replayed
 from workloads.models import MODELS, Task
 from workloads.training import OPTIMIZERS, step_of
 from workloads.workload import Call, Workload
@@ -48,31 +49,11 @@ def compiled(function: Callable[[torch.Tensor], torch.Tensor], size: int):
     return lambda device: call_of(torch.compile(function), size)(device)  # which imports the compiler
 
 
-def recorded(step: Call, device: torch.device) -> Call:
-    """Launches a graph of a step that was taken a few times before; on the CPU the step itself."""
-    if device.type == "cpu":
-        return step
-    stream = torch.Stream(device)
-    with stream:
-        for _ in range(3):
-            step()
-    torch.accelerator.synchronize()
-    graph = torch.accelerator.Graph()
-    with stream, graph:
-        step()
-
-    def launch() -> None:
-        with stream:
-            graph.replay()
-
-    return launch
-
-
 def small_as_graph(device: torch.device) -> Call:
     """The small operators, compiled, and replayed."""
     x = torch.rand(16, device=device)
     function = torch.compile(small)
-    return recorded(lambda: function(x), device)
+    return replayed(lambda: function(x), device)
 
 
 def tiny(device: torch.device) -> Task:
@@ -91,7 +72,7 @@ def step(make: Callable[[torch.device], Task], *, is_compiled: bool, is_graph: b
         if is_compiled and not (is_graph and device.type == "cpu"):
             task = Task(torch.compile(task.model), task.batch, torch.compile(task.loss))
         taken = step_of(task, optimizer)
-        return recorded(taken, device) if is_graph else taken
+        return replayed(taken, device) if is_graph else taken
 
     return prepare
 

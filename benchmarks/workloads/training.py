@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 from torch.optim import Optimizer
 
+from workloads.graphs import replayed
 from workloads.models import MODELS, Task
 from workloads.workload import Call, Workload
 
@@ -40,23 +41,7 @@ def replay(model: str):
     """The same as one launch of a graph; on the CPU, which has no graphs, the eager step."""
 
     def prepare(device: torch.device) -> Call:
-        step = training(model, "SGD")(device)
-        if device.type == "cpu":
-            return step
-        stream = torch.Stream(device)
-        with stream:
-            for _ in range(3):
-                step()
-        torch.accelerator.synchronize()
-        graph = torch.accelerator.Graph()
-        with stream, graph:
-            step()
-
-        def launch() -> None:
-            with stream:
-                graph.replay()
-
-        return launch
+        return replayed(training(model, "SGD")(device), device)
 
     return prepare
 

@@ -55,6 +55,12 @@ bool uses_content(const orTaskInfo& task, size_t index, bool is_copy_to_host) {
   return !contains(kCopies, name) && !(index == 0 && contains(kProducts, name));
 }
 
+// Returns the red zone that a task fills.
+RedZone zone_of(const orTaskInfo& task) {
+  const auto begin = reinterpret_cast<uintptr_t>(task.operands[0].address);
+  return {begin, begin + task.operands[0].size, task.queue, task.ticket};
+}
+
 }  // namespace
 
 Sanitizer& Sanitizer::instance() {
@@ -191,8 +197,9 @@ std::unique_ptr<Sanitizer::ZoneCheck> Sanitizer::submit(const orTaskInfo& task) 
       return nullptr;
     }
     if (reason == runtime::CallReason::kRedZone) {
-      const auto begin = reinterpret_cast<uintptr_t>(task.operands[0].address);
-      shadow_.set_red_zone({begin, begin + task.operands[0].size, task.queue, task.ticket});
+      if (task.node == 0) {
+        shadow_.set_red_zone(zone_of(task));
+      }
       return nullptr;
     }
     const LaunchContext& context = launch_context();
@@ -271,7 +278,13 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
     const bool checks = task.node == 0 && access.reads && is_exact && uses_content(task, i, is_copy_to_host);
     const size_t before = conflicts.size();
     shadow_.access(access, clock, checks, task.node != 0, conflicts);
-    if (const RedZone zone = shadow_.red_zone(access, clock); zone.end != 0) {
+    RedZone zone;
+    if (task.node == 0) {
+      zone = shadow_.red_zone(access, clock);
+    } else if (node != nodes_.end() && i < node->second.red_zones.size() && !is_replaced) {
+      zone = node->second.red_zones[i];
+    }
+    if (zone.end != 0) {
       check.zones.push_back({zone, access, shadow_.life(access.begin)});
     }
     if (is_replaced) {
@@ -308,10 +321,14 @@ void Sanitizer::on_capture(void* user, const orTaskInfo* task) {
   if (self.nodes_.size() >= kNodes) {
     self.nodes_.erase(self.nodes_.begin());
   }
-  Node node{launch_context().stack, runtime::call_reason(), {}};
+  Node node{launch_context().stack, runtime::call_reason(), {}, {}};
+  if (node.reason == runtime::CallReason::kRedZone) {
+    self.shadow_.set_red_zone(zone_of(*task));
+  }
   for (size_t i = 0; task->operands != nullptr && i < task->operand_count; ++i) {
     node.generations.emplace_back(self.layout_of(task->operands[i], i),
                                   self.shadow_.generation(reinterpret_cast<uintptr_t>(task->operands[i].address)));
+    node.red_zones.push_back(self.shadow_.red_zone(reinterpret_cast<uintptr_t>(task->operands[i].address)));
   }
   self.nodes_[task->node] = std::move(node);
 }

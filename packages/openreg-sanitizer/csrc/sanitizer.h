@@ -117,6 +117,7 @@ class Sanitizer {
     uint32_t stack;
     runtime::CallReason reason;
     std::vector<std::pair<uintptr_t, uint64_t>> generations;
+    std::vector<RedZone> red_zones;  // of the operands
   };
 
   std::mutex control_;  // serializes start() and stop()

@@ -281,9 +281,14 @@ void Shadow::set_red_zone(const RedZone& zone) {
   }
 }
 
+RedZone Shadow::red_zone(uintptr_t address) const {
+  const Block* const block = find(address);
+  return block == nullptr ? RedZone() : block->red_zone;
+}
+
 RedZone Shadow::red_zone(const Access& access, const VectorClock& clock) const {
   const Block* const block = find(access.begin);
-  if (block == nullptr || block->red_zone.end == 0) {
+  if (block == nullptr || block->red_zone.end == 0 || block->is_private) {
     return {};
   }
   const RedZone& zone = block->red_zone;

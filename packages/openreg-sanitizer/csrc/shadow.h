@@ -100,8 +100,10 @@ class Shadow {
 
   // Sets the red zone of the allocation that contains it.
   void set_red_zone(const RedZone& zone);
-  // Returns the red zone of the allocation that a task accesses, or one without bytes if there is none, or if nothing
-  // orders its fill before the task. `clock`: what happens before the task.
+  // Returns the red zone of the allocation that contains the address, or one without bytes if there is none.
+  RedZone red_zone(uintptr_t address) const;
+  // Returns the red zone that a task outside of a graph must not change: none in a private pool, where only a replay
+  // fills it, and none if nothing orders its fill before the task. `clock`: what happens before the task.
   RedZone red_zone(const Access& access, const VectorClock& clock) const;
 
   // Returns a number that is unique to the allocation that contains the address, or 0 if there is none or it is of a
