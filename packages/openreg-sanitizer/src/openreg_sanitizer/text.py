@@ -83,10 +83,16 @@ def _stacks(label: str, access: Access) -> list[str]:
     return lines
 
 
+def _from_program(stack: Stack) -> Stack:
+    """Returns the stack without what called the program: a test runner, or a launcher."""
+    outermost = max((i for i, frame in enumerate(stack) if frame.place == "program"), default=len(stack) - 1)
+    return stack[: outermost + 1]
+
+
 def _stack(name: str, stack: Stack) -> list[str]:
     if not stack:
         return []
     lines = [f"  {name} (innermost last):"]
-    for frame in reversed(stack):
+    for frame in reversed(_from_program(stack)):
         lines.append(f"    {frame} in {frame.function}" + (f"  {frame.source}" if frame.source else ""))
     return lines
