@@ -6,9 +6,12 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import random
 from typing import Any
 
 import torch
+
+from . import subject
 
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
@@ -31,6 +34,7 @@ def load(table: str) -> Any:
     module, attribute = table.split(":")
     if module.startswith("torch.testing"):
         draw_freely()
+        draw_quickly()
     return getattr(importlib.import_module(module), attribute)
 
 
@@ -39,6 +43,31 @@ def draw_freely() -> None:
     from torch.testing._internal import common_methods_invocations
 
     common_methods_invocations.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)  # type: ignore[attr-defined]
+
+
+def draw_quickly() -> None:
+    """Replaces what PyTorch does before each sample: it seeds the generators and looks for the calling test.
+
+    Both walk the caller's stack, which takes longer than most samples. Here no test of PyTorch's is running.
+    """
+    from torch.testing._internal import common_utils
+
+    common_utils.extract_test_fn = lambda: None  # type: ignore[attr-defined]
+    common_utils.set_rng_seed = seed  # type: ignore[attr-defined]
+
+
+def seed(number: int | None = None) -> None:
+    """Seeds the CPU and the device under test. ``torch.manual_seed`` also walks the stack for each absent device."""
+    from torch.testing._internal import common_utils
+
+    number = common_utils.SEED if number is None else number
+    torch.default_generator.manual_seed(number)
+    of_device = getattr(subject.module(subject.device()), "manual_seed_all", None)
+    if of_device is not None:
+        of_device(number)
+    random.seed(number)
+    if common_utils.TEST_NUMPY:
+        common_utils.np.random.seed(number)  # type: ignore[attr-defined]
 
 
 def dtypes_of(op: Any) -> list[torch.dtype]:
@@ -62,7 +91,7 @@ def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]
     Keeps the last two lists, with and without gradients, because each check of an entry needs them. Seeds PyTorch's
     generators.
     """
-    torch.manual_seed(2026)
+    seed(2026)
     for entry, key, samples in _made:
         if entry is op and key == (dtype, gradient):
             return list(samples)
