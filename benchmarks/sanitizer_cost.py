@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures how much longer a training step takes while openreg-sanitizer observes the device.
+
+Both times are taken by turns in one process, so that other load on the machine meets both.
+"""
+
+import argparse
+import statistics
+import timeit
+
+import torch
+from workloads.training import training
+
+MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
+
+
+def seconds(step, steps: int) -> float:
+    """Returns the seconds of a step, from a block of steps that ends with the device's last task."""
+    step()
+    torch.accelerator.synchronize()
+    begin = timeit.default_timer()
+    for _ in range(steps):
+        step()
+    torch.accelerator.synchronize()
+    return (timeit.default_timer() - begin) / steps
+
+
+def measure(model: str, rounds: int, steps: int) -> tuple[float, float]:
+    """Returns the medians of the seconds of a step, alone and observed."""
+    step = training(model, "AdamW")(torch.device("openreg"))
+    alone, observed = [], []
+    for _ in range(rounds):
+        alone.append(seconds(step, steps))
+        with torch.openreg.sanitizer("collect"):
+            observed.append(seconds(step, steps))
+    return statistics.median(alone), statistics.median(observed)
+
+
+def main() -> None:
+    """Measures and prints a line for each model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=30)
+    arguments = parser.parse_args()
+    for model in MODELS:
+        alone, observed = measure(model, arguments.rounds, arguments.steps)
+        print(f"{model:8} {alone * 1e3:6.2f} ms, observed {observed * 1e3:6.2f} ms, {observed / alone:.2f} times")
+
+
+if __name__ == "__main__":
+    main()
