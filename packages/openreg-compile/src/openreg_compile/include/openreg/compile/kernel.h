@@ -102,19 +102,17 @@ T argument_of(ArgumentSlot& slot, char kind) {
   return get<T>(slot);
 }
 
-// The operands of a launch, for observers. All of them are reported as dense ranges of bytes.
+// The operands of a launch, gathered only if an observer requires them. They are reported as dense ranges of bytes.
 template <size_t kCapacity>
-struct OperandList {
-  std::array<orOperand, kCapacity> operands{};
-  size_t count = 0;
-
+class OperandList {
+ public:
   // Adds the memory of an argument, if it is a tensor of the device. Returns false, with an exception of Python, if its
   // extent cannot be computed. A pointer to const is read; any other is read and written, because Inductor uses one
   // type for outputs and for tensors that it updates.
   template <class T>
   bool add(PyObject* argument, char kind) {
     if constexpr (std::is_pointer_v<T>) {
-      if (kind == 'd') {
+      if (kind == 'd' && is_wanted_) {
         PyObject* const extent = PyObject_CallOneArg(process.extent, argument);
         const size_t size = extent == nullptr ? 0 : PyLong_AsSize_t(extent);
         Py_XDECREF(extent);
@@ -123,12 +121,21 @@ struct OperandList {
         }
         if (size != 0) {
           const bool is_read_only = std::is_const_v<std::remove_pointer_t<T>>;
-          operands[count++] = {process.tensor_data(argument), size, is_read_only ? orAccessRead : orAccessReadWrite};
+          operands_[count_++] = {process.tensor_data(argument), size, is_read_only ? orAccessRead : orAccessReadWrite};
         }
       }
     }
     return true;
   }
+  void add_to(orLaunch& launch) const {
+    launch.operands = is_wanted_ ? operands_.data() : nullptr;
+    launch.operand_count = count_;
+  }
+
+ private:
+  const bool is_wanted_ = process.entry->operands_wanted() != 0;
+  std::array<orOperand, kCapacity> operands_;
+  size_t count_ = 0;
 };
 
 PyObject* raise(orError_t status) {
@@ -170,7 +177,10 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
                           kCount, count);
     }
     std::array<ArgumentSlot, kCount == 0 ? 1 : kCount> slots;
-    if (!(read<Parameters>(arguments[I], kinds[I], slots[I]) && ...)) {
+    OperandList<kCount + 1> operands;
+    if (!((read<Parameters>(arguments[I], kinds[I], slots[I]) &&
+           operands.template add<Parameters>(arguments[I], kinds[I])) &&
+          ...)) {
       return nullptr;
     }
     const long device = PyLong_AsLong(arguments[kCount]);
@@ -185,14 +195,7 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
     launch.arguments = slots.data();
     launch.arguments_size = kCount * sizeof(ArgumentSlot);
     launch.arguments_alignment = alignof(ArgumentSlot);
-    OperandList<kCount + 1> list;
-    if (process.entry->operands_wanted() != 0) {
-      if (!(list.template add<Parameters>(arguments[I], kinds[I]) && ...)) {
-        return nullptr;
-      }
-      launch.operands = list.operands.data();
-      launch.operand_count = list.count;
-    }
+    operands.add_to(launch);
     const orError_t status = process.entry->launch(&launch);
     if (status != orSuccess) {
       return raise(status);
