@@ -134,6 +134,15 @@ def test_a_wrong_setting_is_refused(program, variables, text):
     assert "ImportError" in done.stderr
 
 
+def test_a_report_that_cannot_be_written_goes_to_stderr(program, tmp_path):
+    (tmp_path / "reports").mkdir()
+    code = RACE + "import os\nos.rmdir('reports')\n"
+    done = program(code, fresh=True, OPENREG_SANITIZER="1", OPENREG_SANITIZER_REPORT="reports/races.json")
+    assert (done.returncode, done.stdout) == (66, "done\n")
+    assert "races.json: the report cannot be written: No such file or directory; name another file" in done.stderr
+    assert done.stderr.count("openreg-sanitizer: race:") == 2  # when it happened, and instead of the report
+
+
 def test_a_comment_suppresses_a_finding(program):
     for comment in ("ignore", "ignore[race]", "ignore[reuse, race]"):
         code = RACE.replace("y = x + 1", f"y = x + 1  # openreg-sanitizer: {comment}")
