@@ -375,7 +375,7 @@ def tsan(session: nox.Session) -> None:
 
 @nox.session
 def asan(session: nox.Session) -> None:
-    """The same under the sanitizers of addresses, leaks and undefined behaviour."""
+    """The same under the sanitizers of addresses, leaks and undefined behavior."""
     run_sanitizer(session, STOPWATCH, "address")
 
 

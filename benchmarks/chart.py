@@ -45,7 +45,7 @@ class Row:
     is_mean: bool = False
 
     @property
-    def colour(self) -> str:
+    def color(self) -> str:
         """Whether the target is met."""
         if self.limit is None:
             return NO_TARGET
@@ -90,7 +90,7 @@ def draw_family(axes, family: str, section: Section, extent: tuple[float, float]
 
     axes.axvline(1.0, color=TEXT, linewidth=0.8)
     for number, row in enumerate(section):
-        axes.plot(row.ratio, number, "D" if row.is_mean else "o", markersize=4, color=row.colour)
+        axes.plot(row.ratio, number, "D" if row.is_mean else "o", markersize=4, color=row.color)
         if row.limit is not None:
             axes.plot(row.limit, number, "|", markersize=8, markeredgewidth=1.6, color=LIMIT)
     axes.set_title(family, loc="left", fontsize=9, fontweight="bold")
@@ -139,9 +139,7 @@ def draw_ratios(results: dict, path: Path) -> None:
             )
             for axes, (family, section) in zip(grid[:, 0], part.items(), strict=True):
                 draw_family(axes, family, section, extent)
-        handles = [
-            Line2D([], [], marker=mark, linestyle="", color=colour, label=label) for mark, colour, label in marks
-        ]
+        handles = [Line2D([], [], marker=mark, linestyle="", color=color, label=label) for mark, color, label in marks]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=7)
         write(figure, path)
 

@@ -83,12 +83,12 @@ def show(old: dict, new: dict) -> int:
     table = Table(title="openreg, before and now; the change of the CPU is what the machine did meanwhile")
     for title in ("workload", "old", "new", "change", "CPU's change", ""):
         table.add_column(title, justify="left" if title == "workload" else "right")
-    colours = {"slower": "bold red", "more": "bold red", "faster": "green", "less": "green", "": "none"}
+    colors = {"slower": "bold red", "more": "bold red", "faster": "green", "less": "green", "": "none"}
     for item in found:
         cells = [median_and_spread(values, item.family) for values in (item.old, item.new)]
         cpu = "" if item.cpu is None else f"{item.cpu:+.0%}"
         verdict = item.verdict
-        table.add_row(item.name, *cells, f"{item.change:+.0%}", cpu, f"[{colours[verdict]}]{verdict}[/]")
+        table.add_row(item.name, *cells, f"{item.change:+.0%}", cpu, f"[{colors[verdict]}]{verdict}[/]")
     console.print(table)
     for key in sorted(old["machine"].keys() | new["machine"].keys()):
         before, now = (content["machine"].get(key) for content in (old, new))

@@ -11,7 +11,7 @@ from torch.utils.benchmark import Timer
 from workloads import FAMILIES, Workload
 
 BLOCK_SECONDS = 0.02
-LAUNCHES = 200  # between two synchronisations where only the host's time counts: they fit into a stream's queue
+LAUNCHES = 200  # between two synchronizations where only the host's time counts: they fit into a stream's queue
 
 
 def synchronize(device: torch.device) -> None:
@@ -23,7 +23,7 @@ def synchronize(device: torch.device) -> None:
 def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -> float:
     """Median over blocks of calls, each long enough to be timed."""
     function = workload.prepare(device)
-    # Its own timer synchronises the device whenever it reads the clock.
+    # Its own timer synchronizes the device whenever it reads the clock.
     options = {"timer": timeit.default_timer} if workload.until_return else {}
     timer = Timer("function()", globals={"function": function}, num_threads=torch.get_num_threads(), **options)
     once = max(timer.timeit(3).median, 1e-7)

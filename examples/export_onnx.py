@@ -30,8 +30,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         """(batch, length, width) to the same."""
-        normalised, _ = add_rms_norm(x, self.down(swiglu(self.gate(x), self.up(x))), self.weight)
-        return normalised
+        normalized, _ = add_rms_norm(x, self.down(swiglu(self.gate(x), self.up(x))), self.weight)
+        return normalized
 
 
 torch.manual_seed(0)

@@ -43,7 +43,7 @@ data, target = torch.randn(32, 8, device="openreg"), torch.zeros(32, 1, device="
 
 
 def step():
-    """Forward, backward and optimiser."""
+    """Forward, backward and optimizer."""
     optimizer.zero_grad(set_to_none=False)
     loss = (compiled_model(data) - target).square().mean()
     loss.backward()
@@ -51,7 +51,7 @@ def step():
     return loss
 
 
-for _ in range(2):  # compiles, and makes what the optimiser keeps
+for _ in range(2):  # compiles, and makes what the optimizer keeps
     step()
 graph = torch.openreg.Graph()
 with torch.openreg.graph(graph):

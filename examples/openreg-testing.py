@@ -16,7 +16,7 @@ import torch
 _SEEN = []
 
 
-def normalise(x):
+def normalize(x):
     _SEEN.append(x)  # the bug: every batch stays on its device
     return x / x.norm()
 """
@@ -24,13 +24,13 @@ def normalise(x):
 TESTS = """\
 import pytest
 import torch
-from library import normalise
+from library import normalize
 
 
 @pytest.mark.no_fallback
 @pytest.mark.memory_limit("1MiB")
 def test_length(device):
-    x = normalise(torch.ones(4, device=device))
+    x = normalize(torch.ones(4, device=device))
     torch.testing.assert_close(x.cpu(), torch.full((4,), 0.5))
 
 
@@ -40,7 +40,7 @@ def test_moved(two_devices):
 
 
 def test_dtype():
-    assert normalise(torch.ones(4, dtype=torch.float64)).dtype == torch.float64
+    assert normalize(torch.ones(4, dtype=torch.float64)).dtype == torch.float64
 """
 
 BUDGET = """\

@@ -185,7 +185,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
 
 PYTHON = """\
 # SPDX-License-Identifier: BSD-3-Clause
-LICENCED = 1
+LICENSED = 1
 
 # Why.
 LIMIT: int = 3
@@ -234,7 +234,7 @@ def find(tmp_path):
         ("x.cpp", "void f(char", *["void f(char x) {}"] * 2),
         ("x.cpp", "C10_REGISTER_GUARD_IMPL", *["C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);"] * 2),
         ("x.cpp", "TORCH_LIBRARY_IMPL(_, PrivateUse1", "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {", "}"),
-        ("x.py", "LICENCED", *["LICENCED = 1"] * 2),
+        ("x.py", "LICENSED", *["LICENSED = 1"] * 2),
         ("x.py", "LIMIT", "# Why.", "LIMIT: int = 3"),
         ("x.py", "NAMES", "NAMES = [", "]"),
         ("x.py", "work", "@decorated", "    return x"),
@@ -263,7 +263,7 @@ def test_a_symbol_that_is_not_exactly_one_is_refused(find, file, symbol, complai
 
 
 PACKAGES = discover(ROOT)
-LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
+LICENSE = "SPDX-License-Identifier: BSD-3-Clause"
 LAUNCH = "packages/openreg-runtime/include/openreg/runtime/launch.h"
 ADD = "packages/openreg-ops/csrc/module.cpp"
 ENGINE = "packages/openreg-runtime/csrc/driver/engine/engine.cpp"
@@ -328,11 +328,11 @@ def test_what_only_observers_pass_is_left_out():
 def test_a_file_says_what_it_is_itself_or_its_header_does(tmp_path):
     folder = tmp_path / "packages" / "a" / "csrc"
     texts = {
-        "x.h": f"// {LICENCE}\n// What waits\n// here. And more.\n",
-        "x.cpp": f'// {LICENCE}\n#include "x.h"\n',
-        "y.h": f"/* {LICENCE} */\n/*\n * In C | or not.\n *\n * More.\n */\n",
+        "x.h": f"// {LICENSE}\n// What waits\n// here. And more.\n",
+        "x.cpp": f'// {LICENSE}\n#include "x.h"\n',
+        "y.h": f"/* {LICENSE} */\n/*\n * In C | or not.\n *\n * More.\n */\n",
         "z.h": "int z;\n\n// The first class.\ntemplate <class T>\nclass Z {};\n",
-        "z.cpp": f"// {LICENCE}\n// REAL HW: a register.\nint z;\n",
+        "z.cpp": f"// {LICENSE}\n// REAL HW: a register.\nint z;\n",
         "w.cpp": "int w;\n",
     }
     write_files(folder, texts)
@@ -383,7 +383,7 @@ def test_a_page_ends_with_the_commands_of_its_folder(step):
 
 def test_the_first_step_is_python_of_at_most_a_hundred_lines():
     (file,) = (name for name in files_of(1) if name.endswith((".py", ".cpp", ".h")) and name != "check.py")
-    assert len(files_of(1)[file].splitlines()) <= 101  # with that of the licence
+    assert len(files_of(1)[file].splitlines()) <= 101  # with that of the license
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ DRIVER, DOCTOR = f"{RUNTIME}/csrc/driver", "packages/openreg-doctor/src/openreg_
 NATIVE = "// SPDX-License-Identifier: BSD-3-Clause\n"
 PYTHON = "# SPDX-License-Identifier: BSD-3-Clause\n"
 
-# A rule, a file that is to be found, and what it says after its licence.
+# A rule, a file that is to be found, and what it says after its license.
 PLANTED = [
     ("single-headers", f"{OPS}/csrc/a.cpp", "#include <ATen/ATen.h>"),
     ("single-headers", f"{OPS}/csrc/b.h", '#  include "torch/extension.h"'),
@@ -83,8 +83,8 @@ def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("planted")
     shutil.copy2(ROOT / ".pre-commit-config.yaml", root)
     for file, text in {**GOOD, **{file: text for _, file, text in PLANTED}, "unlicensed.py": "import sys"}.items():
-        licence = {".py": PYTHON, ".cpp": NATIVE, ".h": NATIVE}.get((root / file).suffix, "")
-        write_files(root, {file: f"{'' if file.startswith('un') else licence}{text}\n"})
+        notice = {".py": PYTHON, ".cpp": NATIVE, ".h": NATIVE}.get((root / file).suffix, "")
+        write_files(root, {file: f"{'' if file.startswith('un') else notice}{text}\n"})
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     others = ",".join(hook["id"] for hook in HOOKS if hook["id"] not in LINES)

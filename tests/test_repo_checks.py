@@ -7,7 +7,7 @@ from helpers import replace, write_files
 from tools import abi, hooks, providers, repo_checks, torch_release
 
 RELEASE, OTHER_RELEASE = torch_release.current(), torch_release.others()[0]
-LICENCE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
 NAMES = '[project.entry-points."openreg.names"]\n'
 FEATURES = '[project.entry-points."openreg.features"]\n'
 PLANNED = "[tool.openreg.planned]\n"
@@ -34,7 +34,7 @@ def damage(root, file, old, new):
 
 def one_test(*lines, before=""):
     """A test with these lines."""
-    return LICENCE + before + "def test_it():\n" + "".join(f"    {line}\n" for line in lines)
+    return LICENSE + before + "def test_it():\n" + "".join(f"    {line}\n" for line in lines)
 
 
 # A rule, and a change that breaks it: a file, what is replaced in it, and by what.

@@ -51,7 +51,7 @@ LANGUAGES |= {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json",
 def part_of(text: str, first: str | None, last: str | None) -> str:
     """The lines from the first that contains one text to the next that contains another, moved to the left margin.
 
-    Without the one, from the beginning, less the licence line; without the other, to the end. Raises SymbolError if no
+    Without the one, from the beginning, less the license line; without the other, to the end. Raises SymbolError if no
     line contains it.
     """
     lines = text.splitlines()
@@ -86,7 +86,7 @@ class Page:
     root: Path = ROOT
 
     def source(self, name: str, symbol: str | None = None, *, first: str | None = None, last: str | None = None) -> str:
-        """A symbol of a file, the lines from one text to another, or the whole file without its licence line.
+        """A symbol of a file, the lines from one text to another, or the whole file without its license line.
 
         How a symbol is named is said in tools/symbols.py. Raises SymbolError for what is not there or too long.
         """
@@ -101,7 +101,7 @@ class Page:
         return f"{f'From {title}' if is_part else title}:\n\n{fenced(code, language)}"
 
     def difference(self, new: str, old: str) -> str:
-        """How one file differs from another, without their licence lines. Raises SymbolError where it does not."""
+        """How one file differs from another, without their license lines. Raises SymbolError where it does not."""
         before, after = (part_of(self._file(name).read_text("utf-8"), None, None).splitlines() for name in (old, new))
         lines = [line.rstrip() for line in difflib.unified_diff(before, after, lineterm="")][2:]
         if not lines:

@@ -53,7 +53,7 @@ class Package:
 
 
 def requirement_name(requirement: str) -> str:
-    """The normalised distribution name at the front of a requirement."""
+    """The normalized distribution name at the front of a requirement."""
     match = re.match(r"[A-Za-z0-9._-]+", requirement)
     if match is None:
         raise ValueError(f"{requirement!r} does not begin with a distribution name")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RECORD = Path("docs", "trace", "files.json")
-# The comment after a file's licence line.
+# The comment after a file's license line.
 _BEGINNING = re.compile(r"\A(?:// SPDX[^\n]*\n(?=//)|/\* SPDX[^\n]*\n/\*\n)(?P<comment>(?:(?://| \*(?!/))[^\n]*\n)+)")
 _CLASS = re.compile(r"(?P<comment>(?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class ", re.MULTILINE)
 

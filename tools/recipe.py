@@ -53,7 +53,7 @@ TAKEN_OUT = {
     "tests/test_random.py": (r' +"cauchy": .*?\n',),
 }
 TAKEN_OUT_NAMES = re.compile(r"(?i)\b(?:structured_|meta_|op::|k)?(?:erfinv_?|frexp|cauchy_?)\b")
-# Without the optimisers of the compiler, which take half of the time: the operators do what they do.
+# Without the optimizers of the compiler, which take half of the time: the operators do what they do.
 BUILD_TYPE = "Recipe"
 
 

@@ -91,7 +91,7 @@ def names_derive_from_one(root: Path) -> list[str]:
 
 
 def metadata_is_alike(root: Path) -> list[str]:
-    """Packages have the same licence and README, and are for the same Pythons; wheels say what pyproject.toml says."""
+    """Packages have the same license and README, and are for the same Pythons; wheels say what pyproject.toml says."""
     projects = {name: read_toml(item.folder / "pyproject.toml")["project"] for name, item in discover(root).items()}
     said = {
         name: [

@@ -104,17 +104,17 @@ void measure_driver(int bursts) {
 void measure_runtime(int bursts) {
   const auto nothing = [] {};
   c10::DeviceAllocator& allocator = runtime::device_allocator();
-  const c10::DataPtr neighbour = allocator.allocate(3000);  // the segment stays
+  const c10::DataPtr neighbor = allocator.allocate(3000);  // the segment stays
   measure("allocate and release a cached block", bursts, kBurst, kBurst, nothing,
           [&] { const c10::DataPtr block = allocator.allocate(3000); });
-  float* numbers = static_cast<float*>(runtime::kernel_view(neighbour.get()));
+  float* numbers = static_cast<float*>(runtime::kernel_view(neighbor.get()));
   measure("launch() of a closure, the device is idle", bursts, kBurst, kBurst, nothing,
           [&] { runtime::launch("closure", c10::DeviceIndex{0}, [numbers] { numbers[0] = 1; }); });
 }
 
 void allocate_and_release(int blocks) {
   c10::DeviceAllocator& allocator = runtime::device_allocator();
-  const c10::DataPtr neighbour = allocator.allocate(3000);  // the segment stays
+  const c10::DataPtr neighbor = allocator.allocate(3000);  // the segment stays
   for (int i = 0; i < blocks; ++i) {
     const c10::DataPtr block = allocator.allocate(3000);
   }

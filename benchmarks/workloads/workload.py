@@ -14,7 +14,7 @@ class Workload:
     """A function that is called over and over on a device, and timed.
 
     `prepare` takes the device and gives the function. With `until_return` the time is that of the call alone,
-    otherwise that of the work: the device is synchronised before and after a block of calls. `disturb` runs on the
+    otherwise that of the work: the device is synchronized before and after a block of calls. `disturb` runs on the
     host before each block and is not timed. Without `on_cpu` the CPU has nothing like it.
     """
 

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from guide.diagram import COLOURS, package_graph
+from guide.diagram import COLORS, package_graph
 from guide.tables import undocumented
 
 from tools.packages import discover
@@ -80,11 +80,11 @@ def test_hooks_have_a_table_per_interface(page):
     assert "exchangeDevice" in html
 
 
-def test_a_diagram_becomes_a_drawing_in_the_colours_of_the_page(page):
+def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):
     html, warnings = page(":::{diagram} Two boxes\ndigraph { a -> b; a [fillcolor=lightblue] }\n:::")
     assert warnings == ""
     assert "<title>Two boxes</title>" in html
-    assert COLOURS["lightblue"] in html
+    assert COLORS["lightblue"] in html
     assert 'fill="lightblue"' not in html
 
 
@@ -92,7 +92,7 @@ def test_a_diagram_becomes_a_drawing_in_the_colours_of_the_page(page):
     ("drawing", "complaint"),
     [
         ("digraph { a -> }", "Graphviz refuses the drawing"),
-        ("digraph { a [fillcolor=pink] }", "no colour 'pink'"),
+        ("digraph { a [fillcolor=pink] }", "no color 'pink'"),
         ("a to b", "a drawing begins with"),
     ],
 )

@@ -59,8 +59,8 @@ def test_a_model_of_them_with_dynamic_shapes(check):
 
         def forward(self, x, angles):
             y = self.down(swiglu(self.gate(x), self.up(x)))
-            normalised, total = add_rms_norm(x, y, self.weight)
-            return rotary_embedding(normalised, angles) + total
+            normalized, total = add_rms_norm(x, y, self.weight)
+            return rotary_embedding(normalized, angles) + total
 
     length = Dim("length", min=1, max=64)
     check(

@@ -2,7 +2,7 @@
 """The directives `diagram` and `package-diagram`: drawings in Graphviz's language, rendered while the site is built.
 
 Graphviz comes as a WebAssembly module in a wheel, so no program of the system is needed and nothing is fetched. A
-drawing names colours by what they mean (`COLOURS`); the style sheet gives each a light and a dark form.
+drawing names colors by what they mean (`COLORS`); the style sheet gives each a light and a dark form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from guide.repository import ROOT
 from tools.packages import Package, discover, requirement_name, siblings
 
 # What a drawing may say -> variable of docs/_static/guide.css. The left side are names that Graphviz knows.
-COLOURS = {
+COLORS = {
     "black": "var(--diagram-line)",
     "gray": "var(--diagram-faint)",
     "lightblue": "var(--diagram-host)",
@@ -46,7 +46,7 @@ _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 # Graphviz measures text in Helvetica; a browser may have to take a wider font, so the text is shown a little smaller.
 _FONT = re.compile(r' font-family="[^"]*" font-size="([\d.]+)"')
 _SHRINK = 0.78
-_COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
+_COLOR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
 class DiagramError(ValueError):
@@ -64,7 +64,7 @@ atexit.register(graphviz.cache_clear)
 
 
 def render(dot: str, title: str, engine: str = "dot") -> str:
-    """The drawing as SVG to stand in a page: colours from the style sheet, as wide as fits, with a text for readers."""
+    """The drawing as SVG to stand in a page: colors from the style sheet, as wide as fits, with a text for readers."""
     head, brace, rest = dot.partition("{")
     if not brace:
         raise DiagramError("a drawing begins with `digraph {`")
@@ -77,7 +77,7 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
     svg = re.sub(r' id="[^"]*"', "", svg)
     svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
-    svg = _COLOUR.sub(_themed, svg)
+    svg = _COLOR.sub(_themed, svg)
     svg = _FONT.sub(lambda match: f' font-size="{float(match.group(1)) * _SHRINK:.2f}"', svg)
     svg = _SIZE.sub(r'<svg style="width: \1pt; min-width: min(\1pt, 32rem)" role="img"', svg, count=1)
     end = svg.index(">") + 1
@@ -85,10 +85,10 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
 
 
 def _themed(match: re.Match[str]) -> str:
-    attribute, colour = match.groups()
-    if colour not in COLOURS:
-        raise DiagramError(f"no colour {colour!r}; there are {', '.join(COLOURS)}")
-    return f'{attribute}="{COLOURS[colour]}"'
+    attribute, color = match.groups()
+    if color not in COLORS:
+        raise DiagramError(f"no color {color!r}; there are {', '.join(COLORS)}")
+    return f'{attribute}="{COLORS[color]}"'
 
 
 def asks_for_torch(package: Package) -> bool:

@@ -38,7 +38,7 @@ def test_the_order_of_imports_does_not_matter(python, first):
     assert result.stdout == "True\n", result.stderr
 
 
-def test_importing_does_not_initialise_the_device(python):
+def test_importing_does_not_initialize_the_device(python):
     result = python("import torch, openreg_amp; print(torch.openreg.is_initialized())")
     assert result.stdout == "False\n", result.stderr
 

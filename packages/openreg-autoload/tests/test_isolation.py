@@ -23,12 +23,12 @@ REQUESTED = os.environ.get("OPENREG_TEST_LANE", "").split()
 IN_LANE = bool(REQUESTED)
 
 
-def normalised(name):
+def normalized(name):
     return name.lower().replace("_", "-")
 
 
 def installed():
-    names = (normalised(item.metadata["Name"]) for item in metadata.distributions())
+    names = (normalized(item.metadata["Name"]) for item in metadata.distributions())
     return {name for name in names if name.startswith("openreg")}
 
 
@@ -38,7 +38,7 @@ def requirements(name, extras=()):
         requirement = Requirement(line)
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in {"", *extras}):
-            yield normalised(requirement.name)
+            yield normalized(requirement.name)
 
 
 def optional(name):
@@ -47,7 +47,7 @@ def optional(name):
     for line in metadata.requires(name) or ():
         requirement = Requirement(line)
         if requirement.marker is not None and any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
-            yield normalised(requirement.name)
+            yield normalized(requirement.name)
 
 
 def declared(asked):
@@ -86,10 +86,10 @@ def test_only_declared_packages_are_installed():
 def test_every_package_that_is_imported_is_declared():
     _, folder = installed_folder()
     modules = {name for path in folder.rglob("*.py") for name in imported(path)}
-    ours = {normalised(name) for name in modules if name.startswith("openreg_")}
+    ours = {normalized(name) for name in modules if name.startswith("openreg_")}
     assert ours - {FOLDER.name} <= set(requirements(FOLDER.name))
     distributions = metadata.packages_distributions()
-    providers = {normalised(item) for name in modules for item in distributions.get(name, ())}
+    providers = {normalized(item) for name in modules for item in distributions.get(name, ())}
     # What a declared package of ours brings need not be declared again.
     wanted = {item for name in declared(FOLDER.name) for item in requirements(name)}
     assert providers - {FOLDER.name} <= wanted.union(optional(FOLDER.name))

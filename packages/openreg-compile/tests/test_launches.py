@@ -231,7 +231,7 @@ def test_a_compiled_model_infers(context):
 
 @pytest.mark.parametrize("name", ["SGD", "AdamW, capturable"])
 def test_a_compiled_step_is_captured_whole(name):
-    """Forward, backward and optimiser as one graph, as the README has it."""
+    """Forward, backward and optimizer as one graph, as the README has it."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).to(DEVICE)
     plain = copy.deepcopy(model)

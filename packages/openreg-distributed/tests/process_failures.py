@@ -19,7 +19,7 @@ WAYS = ("killed", "hangs", "raises", "exits")
 
 
 def leave(code: int) -> None:
-    """Ends the process as the interpreter does: exit handlers, finalisation, static destructors.
+    """Ends the process as the interpreter does: exit handlers, finalization, static destructors.
 
     Processes of `multiprocessing` do without all that.
     """

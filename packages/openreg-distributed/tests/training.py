@@ -24,7 +24,7 @@ WIDTH = 16
 
 
 class Block(nn.Module):
-    """Two layers, a normalisation and a residual connection."""
+    """Two layers, a normalization and a residual connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def fsdp1(rank: int, size: int) -> list[float]:
     return train(module, rank, size)
 
 
-def normalised() -> nn.Sequential:
+def normalized() -> nn.Sequential:
     """A model whose statistics are those of the whole batch, on however many ranks that is."""
     torch.manual_seed(0)
     layers = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH), nn.ReLU(), nn.Linear(WIDTH, 4))
@@ -123,7 +123,7 @@ def normalised() -> nn.Sequential:
 
 def sync_batch_norm(rank: int, size: int) -> tuple[list[float], list[float]]:
     """The losses, and the running statistics. One process calculates as BatchNorm does."""
-    module = normalised()
+    module = normalized()
     whole = nn.parallel.DistributedDataParallel(module, broadcast_buffers=False) if size > 1 else module
     return train(whole, rank, size), [*module[1].running_mean.tolist(), *module[1].running_var.tolist()]
 

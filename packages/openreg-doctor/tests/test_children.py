@@ -33,7 +33,7 @@ BEGINNING = [
     {"name": "import colorsys", "value": "colorsys.py"},
     {"name": "device", "value": {"backend": "toaster", "module": True, "present": True}},
     {"name": "probe attributes", "value": {"is_available": "", "Stream": "missing"}},
-    {"name": "probe initialise", "value": True},
+    {"name": "probe initialize", "value": True},
 ]
 OF_DEVICE = [
     *BEGINNING,

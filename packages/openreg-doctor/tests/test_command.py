@@ -32,8 +32,8 @@ KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
 
 WRONG = [
     (("diagnose",), "unrecognized arguments: diagnose"),
-    (("--colour",), "unrecognized arguments: --colour"),
-    (("--colour",), "usage: python -m openreg_doctor [-h] [--device NAME]"),
+    (("--color",), "unrecognized arguments: --color"),
+    (("--color",), "usage: python -m openreg_doctor [-h] [--device NAME]"),
     (("--op", ""), "--op names no operator; give one, such as aten::add.Tensor"),
     (("--op", " "), "--op names no operator; give one, such as aten::add.Tensor"),
     (("--timeout", "soon"), "expected seconds up to 86400, got 'soon'"),
@@ -179,7 +179,7 @@ def test_narrow_terminals_cut_no_word_and_pad_no_line(width, monkeypatch, capsys
     assert max(map(len, output.splitlines())) <= width
 
 
-def test_a_terminal_gets_colours_and_its_own_width(monkeypatch, capsys):
+def test_a_terminal_gets_colors_and_its_own_width(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "30")

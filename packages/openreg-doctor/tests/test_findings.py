@@ -59,7 +59,7 @@ def findings_of(device, step, anchor=STEPS["done"]):
         **{row.key: step for row in rows if row.group != "module"},
         **{f"{group.key}.": anchor for group in GROUPS if f"{group.key}" in interfaces.ANCHORS},
         "attributes": Step("", {**faults, "__name__": "is 'x', should end in '.kettle'"}),
-        "initialise": step,
+        "initialize": step,
         "properties": step if step is not STEPS["done"] else None,
     }
     backend = KETTLE if device == KETTLE.device else None

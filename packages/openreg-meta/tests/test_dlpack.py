@@ -137,7 +137,7 @@ def test_types_that_the_standard_does_not_know_are_refused_by_pytorch(dtype):
 
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
 @pytest.mark.parametrize("dtype", QUANTIZED, ids=str)
-def test_quantised_types_are_refused_by_pytorch(dtype):
+def test_quantized_types_are_refused_by_pytorch(dtype):
     with pytest.raises(BufferError, match="dlpack"):
         torch.from_dlpack(torch.empty(16, dtype=dtype, device=DEVICE))
 

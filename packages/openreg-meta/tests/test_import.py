@@ -49,7 +49,7 @@ def test_import_torch_is_enough(python):
     assert result.stdout == "torch.float16 True\n", result.stderr
 
 
-def test_import_torch_does_not_initialise_the_device(python):
+def test_import_torch_does_not_initialize_the_device(python):
     result = python("import torch; print(torch.openreg.is_initialized())")
     assert result.stdout == "False\n", result.stderr
 

@@ -275,7 +275,7 @@ warnings.filterwarnings("ignore", ".*quantized tensor creation functions.* are d
 
 DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
-unreadable = set()  # dtypes without numbers: containers of bits, and those of quantised tensors
+unreadable = set()  # dtypes without numbers: containers of bits, and those of quantized tensors
 
 def bytes_at(address, size):
     # A stale address, as a program has that reads memory after its release.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Moving a module keeps its parameters: the same objects, tied as they were, known to their optimiser."""
+"""Moving a module keeps its parameters: the same objects, tied as they were, known to their optimizer."""
 
 import pytest
 import torch
@@ -57,13 +57,13 @@ def test_tied_weights_stay_tied(move):
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_an_optimiser_made_before_trains_what_was_moved(move):
+def test_an_optimizer_made_before_trains_what_was_moved(move):
     module = Tied()
-    optimiser = torch.optim.SGD(module.parameters(), lr=0.5)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
     MOVES[move](module)
     before = module.embedding.weight.detach().clone()
     module(torch.tensor([1, 2], device=DEVICE)).sum().backward()
-    optimiser.step()
+    optimizer.step()
     assert not torch.equal(module.embedding.weight, before)
 
 

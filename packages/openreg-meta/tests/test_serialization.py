@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files: tensors, modules, optimisers and generators are saved on one device and loaded on this one or another."""
+"""Files: tensors, modules, optimizers and generators are saved on one device and loaded on this one or another."""
 
 import copy
 import io
@@ -121,28 +121,28 @@ def test_lazy_bits(tensor):
     assert reload(conjugate.imag).is_neg()
 
 
-def test_a_module_and_its_optimiser_go_on_as_if_nothing_happened(tmp_path):
+def test_a_module_and_its_optimizer_go_on_as_if_nothing_happened(tmp_path):
     def make():
         torch.manual_seed(1)
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)).to(DEVICE)
         return model, torch.optim.Adam(model.parameters(), lr=0.1)
 
-    def step(model, optimiser):
-        optimiser.zero_grad()
+    def step(model, optimizer):
+        optimizer.zero_grad()
         model(torch.ones(3, 4, device=DEVICE).cumsum(0)).square().mean().backward()
-        optimiser.step()
+        optimizer.step()
 
-    model, optimiser = make()
-    step(model, optimiser)
+    model, optimizer = make()
+    step(model, optimizer)
     path = tmp_path / "checkpoint.pt"
-    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict()}, path)
-    step(model, optimiser)
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+    step(model, optimizer)
     for options in ({}, {"map_location": "cpu"}, {"map_location": DEVICE}, {"mmap": True}):
-        again, its_optimiser = make()
+        again, its_optimizer = make()
         checkpoint = torch.load(path, weights_only=True, **options)
         again.load_state_dict(checkpoint["model"])
-        its_optimiser.load_state_dict(checkpoint["optimiser"])
-        step(again, its_optimiser)
+        its_optimizer.load_state_dict(checkpoint["optimizer"])
+        step(again, its_optimizer)
         for expected, value in zip(model.state_dict().values(), again.state_dict().values(), strict=True):
             assert value.device == expected.device
             torch.testing.assert_close(value, expected)

@@ -13,10 +13,10 @@ DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, to
 def name_of(dtype):
     """What a tensor of this dtype says; None where there are no such tensors on the device."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # complex32 and quantised dtypes tell of their state
+        warnings.simplefilter("ignore")  # complex32 and quantized dtypes tell of their state
         try:
             return torch.empty(2, dtype=dtype, device="openreg").type()
-        except RuntimeError:  # PyTorch has no name for quantised ones of such a device
+        except RuntimeError:  # PyTorch has no name for quantized ones of such a device
             return None
 
 
@@ -40,7 +40,7 @@ def test_what_a_tensor_names_as_its_type_exists(dtype):
     assert pickle.loads(pickle.dumps(found)) is found
 
 
-def test_only_quantised_dtypes_have_none():
+def test_only_quantized_dtypes_have_none():
     assert {str(dtype).removeprefix("torch.") for dtype in DTYPES if NAMES[dtype] is None} == {
         "qint32",
         "qint8",

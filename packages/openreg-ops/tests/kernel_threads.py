@@ -37,9 +37,9 @@ def attention_with_dropout():
 
 def sgd():
     parameters = [random(COUNT)]
-    optimiser = torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, fused=True)
+    optimizer = torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, fused=True)
     parameters[0].grad = random(COUNT)
-    return optimiser.step
+    return optimizer.step
 
 
 def calls():

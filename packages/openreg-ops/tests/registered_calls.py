@@ -56,7 +56,7 @@ def recurrent_layers():
     nn.LSTMCell(3, 4).to(DEVICE)(leaf(1, 3))[0].sum().backward()
 
 
-def normalisations():
+def normalizations():
     torch._weight_norm_interface(leaf(3, 4), leaf(3, 1))[0].sum().backward()
     parameters = [ones(2) for _ in range(4)]
     torch.ops.aten._batch_norm_no_update(ones(3, 2), *parameters, 0.1, 1e-5)
@@ -64,7 +64,7 @@ def normalisations():
     torch.ops.aten._native_batch_norm_legit.out(ones(3, 2), *parameters, True, 0.1, 1e-5, **outs)
 
 
-def normalisation_over_processes():
+def normalization_over_processes():
     x, count, running = ones(3, 2), torch.tensor([3], dtype=torch.int32, device=DEVICE), (ones(2), ones(2), 0.1, 1e-5)
     mean, invstd = torch.batch_norm_stats(x, 1e-5)
     torch.batch_norm_gather_stats(x, mean[None], invstd[None], *running, 3)
@@ -158,7 +158,7 @@ def sparse_tensors():
     torch.sparse_csr_tensor(pointers, columns, ones(2), (2, 2), check_invariants=True)
 
 
-def quantised():
+def quantized():
     for name, samples in quantized_samples.SAMPLES.items():
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
             quantized_samples.call(name, samples[0], DEVICE)
@@ -178,7 +178,7 @@ def quantised():
         (torch._empty_affine_quantized, {}),
         (torch._empty_per_channel_affine_quantized, by_channel),
     ):
-        with suppress(RuntimeError):  # of a dtype that is not quantised
+        with suppress(RuntimeError):  # of a dtype that is not quantized
             factory([2], **options, dtype=torch.float, device=DEVICE)
     legacy = ones(1, dtype=torch.uint8)
     for call in (
@@ -207,7 +207,7 @@ def quantised():
             call()
 
 
-def fake_quantisation():
+def fake_quantization():
     scale, zero = ones(3), torch.zeros(3, dtype=torch.int32, device=DEVICE)
     torch.fake_quantize_per_tensor_affine(leaf(3, 4), 0.1, 0, -5, 5).sum().backward()
     torch.fake_quantize_per_tensor_affine(leaf(3, 4), scale[:1], zero[:1], -5, 5).sum().backward()
@@ -243,8 +243,8 @@ CALLS = [
     distributions,
     rotations,
     recurrent_layers,
-    normalisations,
-    normalisation_over_processes,
+    normalizations,
+    normalization_over_processes,
     attention,
     nested_tensors,
     embeddings,
@@ -254,7 +254,7 @@ CALLS = [
     forward_derivatives,
     operators_of_ours,
     sparse_tensors,
-    quantised,
-    fake_quantisation,
+    quantized,
+    fake_quantization,
     packed_weights,
 ]

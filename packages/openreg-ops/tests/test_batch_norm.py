@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Batch normalisation."""
+"""Batch normalization."""
 
 import copy
 

@@ -64,7 +64,7 @@ def test_renormalising_rows():
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_an_index_out_of_range_is_told_at_the_next_synchronisation(backward):
+def test_an_index_out_of_range_is_told_at_the_next_synchronization(backward):
     indices = torch.tensor([1, 6], device=DEVICE)
     if backward:
         aten.embedding_dense_backward(torch.ones(2, 4, device=DEVICE), indices, 6, -1, False)

@@ -136,7 +136,7 @@ def test_a_number_makes_a_kind_where_kernels_know_it(gate):
     assert scaled.shape == (3, 5)
 
 
-def test_nothing_is_learnt_from_what_has_no_elements():
+def test_nothing_is_learned_from_what_has_no_elements():
     """Many kernels return before they look at the dtype."""
     x = torch.ones(3, 3, device=DEVICE).to(torch.uint16)
     assert torch.mm(x[:0], x).shape == (0, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers as quantisation would leave them, with gradients, and the choice of a scale."""
+"""Numbers as quantization would leave them, with gradients, and the choice of a scale."""
 
 import pytest
 import torch
@@ -62,7 +62,7 @@ def test_a_scale_that_is_learned():
 
 
 @pytest.mark.parametrize("by_row", [False, True])
-def test_observing_and_quantising_at_once(by_row):
+def test_observing_and_quantizing_at_once(by_row):
     """The first call by rows gives the extremes a size; later ones average."""
 
     def run(device):

@@ -151,7 +151,7 @@ def test_mistakes_in_assignments_fail_on_the_calling_line(indices, values):
     check_failure(lambda x, there, source: x.index_put_(there, source), X.clone(), indices, values)
 
 
-def test_an_index_out_of_range_fails_at_the_next_synchronisation():
+def test_an_index_out_of_range_fails_at_the_next_synchronization():
     x = X.to(DEVICE)
     x[torch.tensor([7], device=DEVICE)] = torch.ones(1, device=DEVICE)
     with pytest.raises(torch.AcceleratorError, match=r"_index_put_impl_.*out of bounds"):

@@ -14,7 +14,7 @@ OUT_ALONE = "an out= form that only the CPU has; it falls back"
 OLD = "PyTorch keeps it for old programs; it falls back"
 
 LEFT = {
-    "_add_relu": "quantised kernels of mobile builds",
+    "_add_relu": "quantized kernels of mobile builds",
     "_aminmax": OLD,
     "_batch_norm_with_update.out": OUT_ALONE,
     "_compute_linear_combination": "a step of matrix_exp, which is one launch here",

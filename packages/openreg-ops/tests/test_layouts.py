@@ -30,7 +30,7 @@ def test_the_page_is_what_the_script_gives(layouts):
     assert page == layouts.render(), "run python packages/openreg-ops/tools/layouts.py"
 
 
-@pytest.mark.parametrize("family", ["sparse, COO", "sparse, compressed", "nested, strided layout", "quantised"])
+@pytest.mark.parametrize("family", ["sparse, COO", "sparse, compressed", "nested, strided layout", "quantized"])
 def test_the_device_has_every_operator_that_the_cpu_has(layouts, family):
     theirs, ours = map(layouts.registered, layouts.KEYS[family])
     assert theirs - ours == set()
@@ -38,6 +38,6 @@ def test_the_device_has_every_operator_that_the_cpu_has(layouts, family):
 
 def test_a_call_that_waits_is_told_from_one_that_is_launched_and_one_that_is_refused(layouts):
     x = torch.eye(2, device="openreg")
-    assert layouts.behaviour(x.exp) == "launches"
-    assert layouts.behaviour(x.nonzero) == "waits"
-    assert layouts.behaviour(lambda: x @ torch.ones(3, 3, device="openreg")) is None
+    assert layouts.behavior(x.exp) == "launches"
+    assert layouts.behavior(x.nonzero) == "waits"
+    assert layouts.behavior(lambda: x @ torch.ones(3, 3, device="openreg")) is None

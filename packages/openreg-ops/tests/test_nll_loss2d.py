@@ -65,7 +65,7 @@ def test_given_outputs(reduction):
     assert_same(given, aten.nll_loss2d_backward(grad, x, target, *rest, expected[1]), strides=False)
 
 
-def test_a_class_out_of_range_is_told_at_the_next_synchronisation():
+def test_a_class_out_of_range_is_told_at_the_next_synchronization():
     functional.nll_loss(torch.zeros(1, 3, 2, 2, device=DEVICE), torch.full((1, 2, 2), 3, device=DEVICE))
     with pytest.raises(torch.AcceleratorError, match="nll_loss2d"):
         torch.openreg.synchronize()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Optimisers in their forms for lists and fused, against the CPU."""
+"""Optimizers in their forms for lists and fused, against the CPU."""
 
 import copy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fused optimisers whose gradients or state have other strides than the parameter, as DDP's bucket views and
+"""Fused optimizers whose gradients or state have other strides than the parameter, as DDP's bucket views and
 channels_last models make them: each element is stepped by its own gradient, or the call is refused, as those that are
 not dense are."""
 

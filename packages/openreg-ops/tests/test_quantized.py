@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Quantised tensors: what holds them, what makes, moves, prints and keeps them, and when the host waits."""
+"""Quantized tensors: what holds them, what makes, moves, prints and keeps them, and when the host waits."""
 
 import copy
 import io
@@ -20,7 +20,7 @@ from quantized_samples import (
     numbers,
     parameters_of,
     per_channel,
-    quantised,
+    quantized,
     signed,
 )
 
@@ -31,18 +31,18 @@ pytestmark = [
 ]
 
 TENSORS = {
-    "quint8": lambda: quantised(3, 5),
+    "quint8": lambda: quantized(3, 5),
     "qint8": lambda: signed(3, 5),
-    "qint32": lambda: quantised(3, 5, dtype=torch.qint32),
-    "quint4x2": lambda: quantised(3, 5, dtype=torch.quint4x2, zero_point=3),
-    "quint2x4": lambda: quantised(3, 5, dtype=torch.quint2x4, zero_point=1),
+    "qint32": lambda: quantized(3, 5, dtype=torch.qint32),
+    "quint4x2": lambda: quantized(3, 5, dtype=torch.quint4x2, zero_point=3),
+    "quint2x4": lambda: quantized(3, 5, dtype=torch.quint2x4, zero_point=1),
     "per row": lambda: per_channel(3, 5),
     "per column": lambda: per_channel(3, 5, axis=1),
     "by floats": lambda: by_floats(3, 5),
     "by floats, quint4x2": lambda: by_floats(3, 5, dtype=torch.quint4x2),
     "by floats, quint2x4": lambda: by_floats(3, 5, dtype=torch.quint2x4),
-    "without dimensions": lambda: quantised(),
-    "without elements": lambda: quantised(0, 5),
+    "without dimensions": lambda: quantized(),
+    "without elements": lambda: quantized(0, 5),
 }
 of_every_kind = pytest.mark.parametrize("tensor", [pytest.param(make(), id=name) for name, make in TENSORS.items()])
 
@@ -127,7 +127,7 @@ def test_copies_into_others_and_what_is_like_them(name):
 
 
 @pytest.mark.parametrize("name", ["quint8", "per row"])
-def test_numbers_copied_into_one_are_quantised(name):
+def test_numbers_copied_into_one_are_quantized(name):
     fresh = numbers(3, 5, seed=9)
     expected = TENSORS[name]().copy_(fresh)
     assert_equal(TENSORS[name]().to(DEVICE).copy_(fresh), expected)
@@ -136,14 +136,14 @@ def test_numbers_copied_into_one_are_quantised(name):
 
 
 def test_a_tensor_that_is_not_dense_moves():
-    there = quantised(4, 6).to(DEVICE)
+    there = quantized(4, 6).to(DEVICE)
     for view in (lambda t: t[::2, 1:], lambda t: t.t(), lambda t: t[:1].expand(3, 6), lambda t: t.unfold(1, 3, 1)):
-        assert_on_the_cpu(view(there).cpu(), view(quantised(4, 6)))
+        assert_on_the_cpu(view(there).cpu(), view(quantized(4, 6)))
 
 
 def test_channels_last():
-    here = quantised(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
-    there = quantised(2, 3, 4, 5).to(DEVICE).contiguous(memory_format=torch.channels_last)
+    here = quantized(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    there = quantized(2, 3, 4, 5).to(DEVICE).contiguous(memory_format=torch.channels_last)
     assert_equal(there, here)
     assert_equal(there.dequantize(), here.dequantize())
     assert_equal(there.relu(), here.relu())
@@ -168,7 +168,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_share_their_memory(name):
-    here, there = quantised(4, 6), quantised(4, 6).to(DEVICE)
+    here, there = quantized(4, 6), quantized(4, 6).to(DEVICE)
     one, other = VIEWS[name](there), VIEWS[name](here)
     assert (one.stride(), one.storage_offset()) == (other.stride(), other.storage_offset())
     assert_equal(one, other)
@@ -179,7 +179,7 @@ def test_views_share_their_memory(name):
 
 
 def test_operators_take_views():
-    here, there = quantised(4, 6), quantised(4, 6).to(DEVICE)
+    here, there = quantized(4, 6), quantized(4, 6).to(DEVICE)
     for view in VIEWS.values():
         assert_equal(torch.relu(view(there)), torch.relu(view(here)))
         assert_equal(view(there).sigmoid(), view(here).sigmoid())
@@ -238,7 +238,7 @@ def test_a_call_ends_as_on_the_cpu(case):
     zero_point=st.integers(-128, 255),
     order=st.randoms(use_true_random=False),
 )
-def test_any_tensor_is_quantised_as_on_the_cpu(sizes, dtype, scale, zero_point, order):
+def test_any_tensor_is_quantized_as_on_the_cpu(sizes, dtype, scale, zero_point, order):
     dims = list(range(len(sizes)))
     order.shuffle(dims)
     here, outcomes = numbers(*sizes), []
@@ -255,7 +255,7 @@ def test_any_tensor_is_quantised_as_on_the_cpu(sizes, dtype, scale, zero_point, 
 
 
 def test_operands_of_two_devices_are_refused():
-    there, elsewhere, here = (quantised(3, 4).to(device) for device in (DEVICE, "openreg:1", "cpu"))
+    there, elsewhere, here = (quantized(3, 4).to(device) for device in (DEVICE, "openreg:1", "cpu"))
     for other in (elsewhere, here):
         with pytest.raises(RuntimeError, match=r"same device.*quantized::add"):
             torch.ops.quantized.add(there, other, 0.1, 0)
@@ -265,31 +265,31 @@ def test_operands_of_two_devices_are_refused():
         torch.quantize_per_channel(numbers(3, 4).to(DEVICE), torch.ones(3), torch.zeros(3).long(), 0, torch.qint8)
 
 
-def test_integers_are_no_view_of_a_quantised_tensor():
+def test_integers_are_no_view_of_a_quantized_tensor():
     with pytest.raises(NotImplementedError, match=r"int_repr"):
-        quantised(3, 4).to(DEVICE).view(torch.uint8)
+        quantized(3, 4).to(DEVICE).view(torch.uint8)
 
 
 def test_what_has_no_kernel_anywhere_is_refused():
     with pytest.raises(NotImplementedError, match=r"aten::add.out.*dequantize"):
-        quantised(3, 4).to(DEVICE) + quantised(3, 4).to(DEVICE)
+        quantized(3, 4).to(DEVICE) + quantized(3, 4).to(DEVICE)
 
 
 # Operators of others
 
 
 def test_an_operator_of_another_library_falls_back():
-    library = torch.library.Library("openreg_test_quantised", "DEF")
+    library = torch.library.Library("openreg_test_quantized", "DEF")
     try:
         library.define("twice(Tensor q) -> Tensor")
         library.impl("twice", lambda q: torch.ops.quantized.add(q, q, 0.1, 10), "QuantizedCPU")
-        operator = torch.ops.openreg_test_quantised.twice
-        expected = operator(quantised(3, 4))
+        operator = torch.ops.openreg_test_quantized.twice
+        expected = operator(quantized(3, 4))
         with torch.openreg.fallback_mode("allow"):
-            assert_equal(operator(quantised(3, 4).to(DEVICE)), expected)
-        assert list(torch.openreg.fallback_stats()) == ["openreg_test_quantised::twice"]
-        with pytest.raises(NotImplementedError, match="openreg_test_quantised::twice"):
-            operator(quantised(3, 4).to(DEVICE))
+            assert_equal(operator(quantized(3, 4).to(DEVICE)), expected)
+        assert list(torch.openreg.fallback_stats()) == ["openreg_test_quantized::twice"]
+        with pytest.raises(NotImplementedError, match="openreg_test_quantized::twice"):
+            operator(quantized(3, 4).to(DEVICE))
     finally:
         library._destroy()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches on quantised tensors: when the host waits, what is rehearsed, what a graph records, how weights live."""
+"""Launches on quantized tensors: when the host waits, what is rehearsed, what a graph records, how weights live."""
 
 import gc
 import threading
@@ -8,7 +8,7 @@ import weakref
 import pytest
 import torch
 from parity import DEVICE, is_busy
-from quantized_samples import assert_equal, convolution_weights, linear_weights, numbers, quantised, signed
+from quantized_samples import assert_equal, convolution_weights, linear_weights, numbers, quantized, signed
 
 pytestmark = [
     pytest.mark.no_fallback,
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 
-QUANTISED = torch.ops.quantized
+QUANTIZED = torch.ops.quantized
 
 
 # When the host waits
@@ -24,23 +24,23 @@ QUANTISED = torch.ops.quantized
 
 def layers():
     weights, filters = linear_weights(), convolution_weights(2)
-    wide, image = signed(3, 8).to(DEVICE), quantised(2, 4, 6, 6).to(DEVICE)
-    bytes_, x = quantised(3, 8).to(DEVICE), numbers(3, 8).to(DEVICE)
+    wide, image = signed(3, 8).to(DEVICE), quantized(2, 4, 6, 6).to(DEVICE)
+    bytes_, x = quantized(3, 8).to(DEVICE), numbers(3, 8).to(DEVICE)
     return {
-        "quantise": lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+        "quantize": lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
         "dequantise": lambda: wide.dequantize(),
         "integers": lambda: wide.int_repr(),
         "copy": lambda: wide.clone(),
         "views": lambda: wide.t().reshape(-1),
-        "fake quantisation": lambda: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127),
+        "fake quantization": lambda: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127),
         "relu": lambda: wide.relu(),
         "in place": lambda: torch.relu_(wide),
-        "add": lambda: QUANTISED.add(wide, wide, 0.1, 0),
+        "add": lambda: QUANTIZED.add(wide, wide, 0.1, 0),
         "comparison": lambda: wide > 0.5,
         "concatenation": lambda: torch.cat([wide, wide]),
-        "linear": lambda: QUANTISED.linear(bytes_, weights, 0.1, 0),
-        "dynamic linear": lambda: QUANTISED.linear_dynamic(x, weights),
-        "convolution": lambda: QUANTISED.conv2d(image, filters, 0.1, 0),
+        "linear": lambda: QUANTIZED.linear(bytes_, weights, 0.1, 0),
+        "dynamic linear": lambda: QUANTIZED.linear_dynamic(x, weights),
+        "convolution": lambda: QUANTIZED.conv2d(image, filters, 0.1, 0),
     }
 
 
@@ -65,35 +65,35 @@ def test_parameters_of_a_whole_tensor_need_no_waiting(gate):
 def test_another_kind_is_rehearsed_again():
     for width in (4, 5):
         for dtype in (torch.quint8, torch.qint8):
-            here = quantised(3, width, dtype=dtype)
+            here = quantized(3, width, dtype=dtype)
             assert_equal(here.to(DEVICE).sigmoid(), here.sigmoid())
     for scale in (0.1, 0.2):
-        here = quantised(3, 4, scale=scale)
+        here = quantized(3, 4, scale=scale)
         assert_equal(here.to(DEVICE).relu(), here.relu())
 
 
 def test_what_data_decide_is_found_out_each_time():
-    here = quantised(3, 4)
+    here = quantized(3, 4)
     there = here.to(DEVICE)
     for number in (2.0, -0.5, 7.0):
         value = torch.tensor(number)
-        expected = QUANTISED.add_scalar(here, value)
-        assert_equal(QUANTISED.add_scalar(there, value), expected)
-        assert_equal(QUANTISED.add_scalar(there, value.to(DEVICE)), expected)
+        expected = QUANTIZED.add_scalar(here, value)
+        assert_equal(QUANTIZED.add_scalar(there, value), expected)
+        assert_equal(QUANTIZED.add_scalar(there, value.to(DEVICE)), expected)
         assert_equal(there[there > number / 10], here[here > number / 10])
 
 
 def test_an_output_that_grows():
     index = torch.tensor([2, 0])
-    for out in (quantised(0), quantised(2, 4), quantised(0)):
+    for out in (quantized(0), quantized(2, 4), quantized(0)):
         theirs, ours = out.clone(), out.to(DEVICE)
-        torch.index_select(quantised(3, 4), 0, index, out=theirs)
-        torch.index_select(quantised(3, 4).to(DEVICE), 0, index.to(DEVICE), out=ours)
+        torch.index_select(quantized(3, 4), 0, index, out=theirs)
+        torch.index_select(quantized(3, 4).to(DEVICE), 0, index.to(DEVICE), out=ours)
         assert_equal(ours, theirs)
 
 
 def test_what_has_run_once_needs_no_host(gate):
-    there = quantised(3, 4).to(DEVICE)
+    there = quantized(3, 4).to(DEVICE)
     there.sigmoid()
     before = torch.openreg.get_sync_debug_mode()
     torch.openreg.set_sync_debug_mode("error")
@@ -110,10 +110,10 @@ def test_what_has_run_once_needs_no_host(gate):
 
 def test_a_graph_records_what_has_run_once():
     weights = linear_weights()
-    x = quantised(3, 8).to(DEVICE)
+    x = quantized(3, 8).to(DEVICE)
 
     def call():
-        return QUANTISED.linear(x, weights, 0.37, 11).sigmoid()
+        return QUANTIZED.linear(x, weights, 0.37, 11).sigmoid()
 
     with (
         pytest.raises(NotImplementedError, match="Run it once before the capture"),
@@ -125,20 +125,20 @@ def test_a_graph_records_what_has_run_once():
     with torch.openreg.graph(graph):
         result = call()
     for seed in (3, 11):
-        here = quantised(3, 8, seed=seed)
+        here = quantized(3, 8, seed=seed)
         x.copy_(here)
         graph.replay()
-        assert_equal(result, QUANTISED.linear(here, weights, 0.37, 11).sigmoid())
+        assert_equal(result, QUANTIZED.linear(here, weights, 0.37, 11).sigmoid())
 
 
 def test_threads_share_what_was_rehearsed():
-    here, weights = quantised(3, 8), linear_weights()
-    expected, failures = QUANTISED.linear(here, weights, 0.41, 12), []
+    here, weights = quantized(3, 8), linear_weights()
+    expected, failures = QUANTIZED.linear(here, weights, 0.41, 12), []
 
     def work():
         try:
             for _ in range(20):
-                assert_equal(QUANTISED.linear(here.to(DEVICE), weights, 0.41, 12), expected)
+                assert_equal(QUANTIZED.linear(here.to(DEVICE), weights, 0.41, 12), expected)
         except BaseException as failure:
             failures.append(failure)
 
@@ -154,13 +154,13 @@ def test_threads_share_what_was_rehearsed():
 
 
 def test_weights_may_go_while_their_launch_waits(gate):
-    x, bias = quantised(3, 8).to(DEVICE), numbers(5)
-    weights = QUANTISED.linear_prepack(signed(5, 8), bias)
-    expected = QUANTISED.linear(quantised(3, 8), weights, 0.2, 30)
-    QUANTISED.linear(x, weights, 0.2, 30)
+    x, bias = quantized(3, 8).to(DEVICE), numbers(5)
+    weights = QUANTIZED.linear_prepack(signed(5, 8), bias)
+    expected = QUANTIZED.linear(quantized(3, 8), weights, 0.2, 30)
+    QUANTIZED.linear(x, weights, 0.2, 30)
     torch.openreg.synchronize()
     gate.close()
-    result = QUANTISED.linear(x, weights, 0.2, 30)
+    result = QUANTIZED.linear(x, weights, 0.2, 30)
     del weights, bias
     gc.collect()
     assert is_busy()
@@ -170,8 +170,8 @@ def test_weights_may_go_while_their_launch_waits(gate):
 
 def test_weights_that_nobody_has_are_released_with_the_next_ones():
     def use(bias):
-        weights = QUANTISED.linear_prepack(signed(5, 8), bias)
-        QUANTISED.linear(quantised(3, 8).to(DEVICE), weights, 0.2, 30)
+        weights = QUANTIZED.linear_prepack(signed(5, 8), bias)
+        QUANTIZED.linear(quantized(3, 8).to(DEVICE), weights, 0.2, 30)
         torch.openreg.synchronize()
 
     bias = numbers(5)
@@ -185,17 +185,17 @@ def test_weights_that_nobody_has_are_released_with_the_next_ones():
 
 
 def test_weights_of_one_address_are_not_taken_for_each_other():
-    here = quantised(3, 8)
+    here = quantized(3, 8)
     for outputs in (5, 6, 7, 5):
-        weights = QUANTISED.linear_prepack(signed(outputs, 8), None)
-        expected = QUANTISED.linear(here, weights, 0.2, 30)
+        weights = QUANTIZED.linear_prepack(signed(outputs, 8), None)
+        expected = QUANTIZED.linear(here, weights, 0.2, 30)
         for _ in range(2):
-            assert_equal(QUANTISED.linear(here.to(DEVICE), weights, 0.2, 30), expected)
+            assert_equal(QUANTIZED.linear(here.to(DEVICE), weights, 0.2, 30), expected)
         del weights
 
 
 def packed(name, *arguments):
-    return getattr(QUANTISED, name)(*arguments)
+    return getattr(QUANTIZED, name)(*arguments)
 
 
 PREPACKS = {
@@ -218,9 +218,9 @@ UNPACK = {"linear": "linear_unpack", "half": "linear_unpack_fp16"}
 
 @pytest.mark.parametrize("name", PREPACKS)
 def test_weights_of_the_device_are_packed_on_the_host(name):
-    unpack = getattr(QUANTISED, UNPACK.get(name, "conv3d_unpack" if "3d" in name else "conv2d_unpack"))
+    unpack = getattr(QUANTIZED, UNPACK.get(name, "conv3d_unpack" if "3d" in name else "conv2d_unpack"))
     if "1d" in name:
-        unpack = QUANTISED.conv1d_unpack
+        unpack = QUANTIZED.conv1d_unpack
     ours, theirs = (unpack(PREPACKS[name](device)) for device in (DEVICE, "cpu"))
     for one, other in zip(ours, theirs, strict=True):
         assert (one is None) == (other is None)
@@ -237,7 +237,7 @@ def test_weights_of_the_device_are_packed_on_the_host(name):
         lambda x: torch.fbgemm_pack_gemm_matrix_fp16(x),
         lambda x: torch.fbgemm_linear_quantize_weight(x),
         lambda x: torch.ops._quantized.wrapped_fbgemm_pack_gemm_matrix_fp16(x),
-        lambda x: QUANTISED.linear_prepack_fp16_legacy(x),
+        lambda x: QUANTIZED.linear_prepack_fp16_legacy(x),
     ],
 )
 def test_packed_weights_of_old_are_refused(call):

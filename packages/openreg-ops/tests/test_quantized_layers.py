@@ -107,7 +107,7 @@ def test_a_network_by_its_graph():
     assert convert(DEVICE)(images(DEVICE)).cpu().equal(convert("cpu")(images()))
 
 
-def test_training_that_knows_of_quantisation():
+def test_training_that_knows_of_quantization():
     def train(device):
         torch.manual_seed(0)
         network = quantization.fuse_modules_qat(Network().train(), PARTS)
@@ -141,7 +141,7 @@ class Recurrent(nn.Module):
 
 @pytest.mark.parametrize("dtype", [torch.qint8, torch.float16])
 @pytest.mark.parametrize("where", ["cpu", DEVICE])
-def test_layers_that_quantise_what_comes_in(dtype, where):
+def test_layers_that_quantize_what_comes_in(dtype, where):
     torch.manual_seed(0)
     network, x = Recurrent().eval(), torch.randn(7, 2, 8)
     kinds = {nn.LSTM, nn.GRU, nn.LSTMCell, nn.Linear}
@@ -163,7 +163,7 @@ def test_a_packed_sequence():
     torch.testing.assert_close(results[0].data.cpu(), results[1].data)
 
 
-def test_dropout_between_quantised_layers_is_refused():
+def test_dropout_between_quantized_layers_is_refused():
     layers = quantization.quantize_dynamic(nn.ModuleList([nn.LSTM(8, 6, 2, dropout=0.5)]), {nn.LSTM})
     x = torch.randn(7, 2, 8).to(DEVICE)
     with pytest.raises(NotImplementedError, match=r"eval\(\)"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators on quantised tensors: each that the CPU has, compared with it, the first time and later."""
+"""Operators on quantized tensors: each that the CPU has, compared with it, the first time and later."""
 
 import re
 

@@ -50,7 +50,7 @@ def test_weights_of_four_bits(dtype, group):
     check(product, numbers(3, 64, dtype=dtype), weights, scales)
 
 
-def test_weights_of_four_bits_for_inputs_that_are_quantised():
+def test_weights_of_four_bits_for_inputs_that_are_quantized():
     def product(x, weights, scales):
         packed = torch.ops.aten._dyn_quant_pack_4bit_weight(weights, scales, None, 32, 64, 16)
         return torch.ops.aten._dyn_quant_matmul_4bit(x, packed, 32, 64, 16)

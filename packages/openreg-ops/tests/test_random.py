@@ -172,7 +172,7 @@ def test_normal(dtype):
     inside = (z.abs() < 1).double().mean().item()
     assert inside == pytest.approx(math.erf(1 / math.sqrt(2)), abs=0.005)
     assert z.abs().max().item() > 3.5
-    assert abs((z[:-1] * z[1:]).mean().item()) < 0.01  # neighbours are independent
+    assert abs((z[:-1] * z[1:]).mean().item()) < 0.01  # neighbors are independent
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool, torch.uint8, torch.float16], ids=str)

@@ -255,7 +255,7 @@ def test_mistakes_with_embeddings_are_found_on_the_calling_line():
 
 
 @pytest.mark.parametrize("index", [4, -1])
-def test_an_index_out_of_range_surfaces_at_the_next_synchronisation(index):
+def test_an_index_out_of_range_surfaces_at_the_next_synchronization(index):
     weight = torch.randn(4, 2, device=DEVICE)
     torch.embedding(weight, torch.tensor([1, index], device=DEVICE))
     with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*out of range"):

@@ -164,7 +164,7 @@ BEYOND = {
 @pytest.mark.parametrize("name", BEYOND)
 def test_nothing_follows_an_index_beyond_the_tensor(name, layout):
     """The CPU reads and writes memory that belongs to others. Here the call fails, or the device, as on a GPU."""
-    neighbour = torch.zeros(1 << 20, device=DEVICE)
+    neighbor = torch.zeros(1 << 20, device=DEVICE)
     failure = ""
     try:
         BEYOND[name](unchecked(layout))
@@ -173,7 +173,7 @@ def test_nothing_follows_an_index_beyond_the_tensor(name, layout):
         failure = str(error)
     torch.openreg.reset_device()
     assert not failure or "in dimension" in failure or "out of " in failure
-    assert neighbour.count_nonzero().item() == 0
+    assert neighbor.count_nonzero().item() == 0
 
 
 INVALID_RESULTS = {

@@ -115,7 +115,7 @@ def test_scaled_gradients():
 
 @pytest.mark.parametrize("convert", [torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr, torch.Tensor.to_sparse_csc])
 def test_a_graph_convolution(convert):
-    """A product with a sparse matrix of neighbours, forward and backward."""
+    """A product with a sparse matrix of neighbors, forward and backward."""
     results = []
     for device in (DEVICE, "cpu"):
         torch.manual_seed(1)

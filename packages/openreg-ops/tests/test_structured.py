@@ -28,7 +28,7 @@ RANDOM = {"multinomial", "normal.Tensor_Tensor", "normal.Tensor_float", "normal.
 # The CPU has none. Tested in test_sync_batch_norm.py.
 OF_ACCELERATORS = {"batch_norm_elemt"}
 # They take dtypes that no other operator does. Tested in test_quantized_weights.py, and called in registered_calls.py.
-OF_QUANTISED_WEIGHTS = {"_int_mm", "_scaled_mm", "_scaled_mm_v2"}
+OF_QUANTIZED_WEIGHTS = {"_int_mm", "_scaled_mm", "_scaled_mm_v2"}
 # The CPU's own kernel takes contiguous outputs only.
 CONTIGUOUS_OUT = {"_convert_indices_from_csr_to_coo", "nll_loss2d_backward"}
 # The CPU's own kernel gives its output other strides, after the host has settled ours.
@@ -110,7 +110,7 @@ def test_the_table_and_these_samples_agree():
     pure = [name for name in REGISTERED if not any(a.alias_info for a in overload(name)._schema.arguments)]
     outs = {name: list(relatives(name.partition(".")[0], overload(name), out=True)) for name in pure}
     with_out = {name for name, forms in outs.items() if any(registered(form) in REGISTERED for form in forms)}
-    assert with_out - RANDOM - OF_ACCELERATORS - OF_QUANTISED_WEIGHTS | OUT_ONLY == set(SAMPLES)
+    assert with_out - RANDOM - OF_ACCELERATORS - OF_QUANTIZED_WEIGHTS | OUT_ONLY == set(SAMPLES)
     assert len(with_out) > 200
 
 

@@ -31,7 +31,7 @@ def norm(dims=4, *, affine=True):
     return made
 
 
-def synchronised(module, parts, gradients):
+def synchronized(module, parts, gradients):
     """What each of several processes would compute on its part: outputs, gradients of inputs, weights and biases."""
     weight, bias = module.weight, module.bias
     statistics = [torch.batch_norm_stats(part, EPS) for part in parts]
@@ -61,7 +61,7 @@ def compare(module, x, sizes, *, layout=lambda part: part, **tolerance):
     expected.backward(gradient)
     parts, gradients = ([layout(one.to(DEVICE)) for one in whole.split(sizes)] for whole in (x, gradient))
     with torch.no_grad():
-        output, of_input, of_weight, of_bias = synchronised(ours, parts, gradients)
+        output, of_input, of_weight, of_bias = synchronized(ours, parts, gradients)
     assert_same((output, of_input), (expected, expected_in.grad), strides=False, **tolerance)
     if module.affine:
         assert_same((of_weight, of_bias), (theirs.weight.grad, theirs.bias.grad), **tolerance)

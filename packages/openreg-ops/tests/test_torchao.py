@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torchao: its schemes of quantised weights, and models exported and quantised by it (PT2E), each as on the CPU."""
+"""torchao: its schemes of quantized weights, and models exported and quantized by it (PT2E), each as on the CPU."""
 
 import copy
 import io
@@ -128,7 +128,7 @@ def test_an_exported_model(dynamic):
     torch.testing.assert_close(ours(images(DEVICE)).cpu(), reference(images("cpu")))
 
 
-def test_an_exported_model_learns_with_quantisation_in_mind():
+def test_an_exported_model_learns_with_quantization_in_mind():
     """What is trained; PyTorch takes minutes to convert it, and gives the graph of the test above."""
 
     def train(device):

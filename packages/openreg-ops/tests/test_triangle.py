@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Triangular parts, and factorisations that end in them, into outputs of any strides."""
+"""Triangular parts, and factorizations that end in them, into outputs of any strides."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def test_in_place_and_gradients(function):
     check(lambda t: getattr(t, f"{function.__name__}_")(2), BATCH.clone())
 
 
-def test_factorisations_into_such_outputs():
+def test_factorizations_into_such_outputs():
     matrices = BATCH.sin()
     expected = torch.linalg.lu(matrices)
     pairs = [reversed_strides(part) for part in expected]

@@ -103,7 +103,7 @@ def test_an_output_of_another_dtype_is_refused():
     assert x.cpu().tolist() == [1, 2, 3]
 
 
-def test_an_index_out_of_range_fails_at_the_next_synchronisation():
+def test_an_index_out_of_range_fails_at_the_next_synchronization():
     ours([1.0, 2.0]).take(ours([5]))
     with pytest.raises(torch.AcceleratorError, match=r"aten::take.*out of range"):
         torch.openreg.synchronize()

@@ -36,7 +36,7 @@ So is this one, for operators that PyTorch's table does not have, so that no tes
 """
 ENGINE = (
     "`torch.backends.quantized.engine`",
-    "those of quantised tensors and of `torch.ops.quantized`",
+    "those of quantized tensors and of `torch.ops.quantized`",
     "kernels choose between libraries when they run, and weights are packed for one of them",
     "last bits; where the other library does not have the operator, an error of the kernel, which stops the device",
 )

@@ -29,7 +29,7 @@ KEYS = {
     "sparse, COO": ("SparseCPU", "SparsePrivateUse1"),
     "sparse, compressed": ("SparseCsrCPU", "SparseCsrPrivateUse1"),
     "nested, strided layout": ("NestedTensorCPU", "NestedTensorPrivateUse1"),
-    "quantised": ("QuantizedCPU", "QuantizedPrivateUse1"),
+    "quantized": ("QuantizedCPU", "QuantizedPrivateUse1"),
 }
 
 
@@ -47,7 +47,7 @@ MEASURED = (
     Measured("Sparse tensors", "sparse_samples", ("SparseCPU", "SparseCsrCPU"), ("coo", "csr", "csc", "bsr", "bsc")),
 )
 
-HEAD = """# What the device does with sparse, nested and quantised tensors
+HEAD = """# What the device does with sparse, nested and quantized tensors
 
 Made by `tools/layouts.py`, on the device, with PyTorch {version}; a test compares it.
 
@@ -82,7 +82,7 @@ def coverage() -> str:
     return text
 
 
-def behaviour(call: Callable[[], Any]) -> str | None:
+def behavior(call: Callable[[], Any]) -> str | None:
     """What a call that was made before does: launches or waits; None where it is refused."""
     try:
         for _ in range(2):  # the first one of its kind may wait for the kernel's verdict
@@ -139,7 +139,7 @@ def outcomes(samples: Any, names: Iterable[str], layout: str) -> set[str | None]
             continue
         for name in sorted(set(names) & registered(key)):
             for call in made(samples, name, samples.sample(kind).to(DEVICE)):
-                found.add(behaviour(call))
+                found.add(behavior(call))
     return found
 
 

@@ -154,8 +154,8 @@ def test_a_latency_that_is_no_number_is_named(copy):
         data.cases(copy)
 
 
-def test_errors_are_summarised_by_their_size():
-    summary = validate.summarise("a", "training", "calibrated", [-0.2, 0.1, 0.0, 0.1])
+def test_errors_are_summarized_by_their_size():
+    summary = validate.summarize("a", "training", "calibrated", [-0.2, 0.1, 0.0, 0.1])
     assert (summary.mean, summary.median, summary.percentile_90, summary.worst) == pytest.approx((0.1, 0.1, 0.2, 0.2))
 
 

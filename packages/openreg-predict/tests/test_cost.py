@@ -73,24 +73,24 @@ def test_classes(meta):
     norm = nn.LayerNorm(16)
     parameter = nn.Parameter(torch.empty(16))
     parameter.grad = torch.empty(16)
-    optimiser = torch.optim.AdamW([parameter], foreach=True)
+    optimizer = torch.optim.AdamW([parameter], foreach=True)
 
     def step():
         nn.functional.embedding(index, table)
         norm(a).softmax(1).sum()
         nn.functional.dropout(a)
         a.to(torch.float16)
-        optimiser.step()
+        optimizer.step()
 
     found = {call.name.removeprefix("aten::"): call.work for call in trace(step).calls}
     assert {name: found[name].kind for name in found if found[name].kernels} | {
         "embedding": "embedding",
-        "native_layer_norm": "normalisation",
+        "native_layer_norm": "normalization",
         "_softmax": "softmax",
         "sum": "reduction",
         "native_dropout": "random",
         "_to_copy": "copy",
-        "_foreach_addcdiv_": "optimiser",
+        "_foreach_addcdiv_": "optimizer",
     } == {name: found[name].kind for name in found if found[name].kernels}
     assert found["embedding"].size == 2 * 4 * 8 * 16 + 8 * 8  # rows read and written, and indices: not the table
 
@@ -261,11 +261,11 @@ def test_launches_bound_what_is_short():
 
 
 def test_tiles_and_rounds_that_are_not_full():
-    assert cost.utilisation((1, 256, 256, 8), ((128, 128),), 4) == 1.0
-    assert cost.utilisation((1, 128, 128, 8), ((128, 128),), 4) == 0.25
-    assert cost.utilisation((1, 64, 128, 8), ((128, 128),), 1) == 0.5
-    assert cost.utilisation((5, 128, 128, 8), ((128, 128),), 4) == 5 / 8
-    assert cost.utilisation((1, 64, 128, 8), ((128, 128), (64, 64)), 2) == 1.0
+    assert cost.utilization((1, 256, 256, 8), ((128, 128),), 4) == 1.0
+    assert cost.utilization((1, 128, 128, 8), ((128, 128),), 4) == 0.25
+    assert cost.utilization((1, 64, 128, 8), ((128, 128),), 1) == 0.5
+    assert cost.utilization((5, 128, 128, 8), ((128, 128),), 4) == 5 / 8
+    assert cost.utilization((1, 64, 128, 8), ((128, 128), (64, 64)), 2) == 1.0
 
 
 def test_a_missing_rate_is_that_of_the_next_wider_dtype_and_said():

@@ -19,7 +19,7 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from workloads.models import MODELS  # noqa: E402  (the models of the benchmarks)
 
-OPTIMISERS = {
+OPTIMIZERS = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
     "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
     "fused AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, fused=True),
@@ -83,11 +83,11 @@ OTHERS = {
 }
 
 
-def benchmark(name, optimiser, device):
+def benchmark(name, optimizer, device):
     task = MODELS[name](torch.device(device))
-    if optimiser is None:
+    if optimizer is None:
         return lambda: inferred(task.model, task.batch)
-    return training(task.model, task.batch, OPTIMISERS[optimiser], task.loss)
+    return training(task.model, task.batch, OPTIMIZERS[optimizer], task.loss)
 
 
 def inferred(model, batch):
@@ -96,12 +96,12 @@ def inferred(model, batch):
 
 
 def training(model, batch, make, loss):
-    optimiser = make(model.parameters())
+    optimizer = make(model.parameters())
 
     def step():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss(model(batch)).backward()
-        optimiser.step()
+        optimizer.step()
 
     return step
 
@@ -112,7 +112,7 @@ def other(name, device):
     def loss(y):
         return (y[0] if isinstance(y, tuple) else y).square().mean()
 
-    return training(make().to(device), torch.rand(shape, device=device), OPTIMISERS["AdamW"], loss)
+    return training(make().to(device), torch.rand(shape, device=device), OPTIMIZERS["AdamW"], loss)
 
 
 def compare(make, tolerance):
@@ -132,18 +132,18 @@ def compare(make, tolerance):
     assert program.without_rule() == []
 
 
-def models_and_optimisers():
-    """The lane has each model without training and with one optimiser, in turn; all with all is for further runs."""
+def models_and_optimizers():
+    """The lane has each model without training and with one optimizer, in turn; all with all is for further runs."""
     for place, name in enumerate(MODELS):
         yield pytest.param(name, None, id=f"{name}-inference")
-        for number, optimiser in enumerate(OPTIMISERS):
-            marks = () if number == place % len(OPTIMISERS) else pytest.mark.endurance
-            yield pytest.param(name, optimiser, id=f"{name}-{optimiser}", marks=marks)
+        for number, optimizer in enumerate(OPTIMIZERS):
+            marks = () if number == place % len(OPTIMIZERS) else pytest.mark.endurance
+            yield pytest.param(name, optimizer, id=f"{name}-{optimizer}", marks=marks)
 
 
-@pytest.mark.parametrize(("name", "optimiser"), [*models_and_optimisers()])
-def test_the_peak_of_the_benchmarks_models_is_the_devices(name, optimiser):
-    compare(lambda device: benchmark(name, optimiser, device), 0.01)
+@pytest.mark.parametrize(("name", "optimizer"), [*models_and_optimizers()])
+def test_the_peak_of_the_benchmarks_models_is_the_devices(name, optimizer):
+    compare(lambda device: benchmark(name, optimizer, device), 0.01)
 
 
 @pytest.mark.filterwarnings("ignore:dropout option adds dropout:UserWarning")

@@ -88,7 +88,7 @@ def the_host_waits_for_an_event(t):
     t.launch("a", 0, 5, host=1)
     place = t.record(0)
     t.launch("b", 0, 5, host=1)
-    t.synchronise(place)
+    t.synchronize(place)
     t.launch("copy", 1, 1, OUT, host=1)
     return {"a": (1, 6), "b": (6, 11), "copy": (7, 8)}, 11
 
@@ -96,7 +96,7 @@ def the_host_waits_for_an_event(t):
 def the_host_waits_for_the_device(t):
     t.launch("a", 0, 5, host=1)
     t.launch("copy", 1, 2, IN, host=1)
-    t.synchronise_device()
+    t.synchronize_device()
     t.work_on_host(3)
     t.launch("b", 1, 1, host=1)
     return {"a": (1, 6), "copy": (2, 4), "b": (10, 11)}, 11
@@ -108,7 +108,7 @@ def backward_and_gradients_overlap(t):
         t.wait(1, t.record(0))
         t.launch(f"reduce {layer}", 1, 5, OUT)
     t.wait(0, t.record(1))
-    t.launch("optimiser", 0, 2, host=1)
+    t.launch("optimizer", 0, 2, host=1)
     return {
         "backward 3": (1, 4),
         "reduce 3": (4, 9),
@@ -116,7 +116,7 @@ def backward_and_gradients_overlap(t):
         "reduce 2": (9, 14),
         "backward 1": (7, 10),
         "reduce 1": (14, 19),
-        "optimiser": (19, 21),
+        "optimizer": (19, 21),
     }, 21
 
 
@@ -125,7 +125,7 @@ def work_launched_later_does_not_overtake(t):
     t.launch("copy", 1, 4, IN)
     t.wait(2, t.record(1))
     t.launch("waits", 2, 1)
-    t.synchronise(t.record(1))
+    t.synchronize(t.record(1))
     t.launch("late", 3, 1)
     return {"long": (0, 10), "copy": (0, 4), "waits": (10, 11), "late": (11, 12)}, 12
 

@@ -13,14 +13,14 @@ import torch
 
 BATCH = 32
 model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)).to("DEVICE")
-optimiser = torch.optim.AdamW(model.parameters())
+optimizer = torch.optim.AdamW(model.parameters())
 batch = torch.rand(BATCH, 64, device="DEVICE")
 
 
 def step():
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     model(batch).square().mean().backward()
-    optimiser.step()
+    optimizer.step()
 """
 
 
@@ -42,7 +42,7 @@ def test_a_script_for_another_device_is_predicted(script, capsys):
     assert found["error"] == "not validated for training in float32 on h100"
     assert found["range"][0] < found["seconds"] < found["range"][1]
     parameters = 4 * (64 * 256 + 256 + 256 * 8 + 8)
-    assert found["peak_bytes"] > 4 * parameters  # with gradients and two states of the optimiser
+    assert found["peak_bytes"] > 4 * parameters  # with gradients and two states of the optimizer
     assert {item["name"] for item in found["operators"]} >= {"aten::addmm", "aten::mm", "aten::_foreach_addcdiv_"}
     assert {item["name"] for item in found["modules"]} >= {"Sequential.0", "Sequential.2"}
 
@@ -77,7 +77,7 @@ def test_a_roofline_is_drawn(script, tmp_path, capsys):
 @pytest.mark.parametrize("named", ["openreg", "cuda"])
 def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
     path = tmp_path / "train.py"
-    moved = SCRIPT.replace("optimiser =", "model = model.cuda()\noptimiser =")
+    moved = SCRIPT.replace("optimizer =", "model = model.cuda()\noptimiser =")
     path.write_text(moved.replace("DEVICE", named), "utf-8")
     assert run("run", path, "--device", "h100", "--on", "openreg", "--json", "--trace", tmp_path / "trace.json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -130,17 +130,17 @@ from torch.utils.data import DataLoader, TensorDataset
 device = "cuda" if torch.cuda.is_available() else "cpu"
 data = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(4, (64,))), batch_size=16, shuffle=True)
 model = torch.compile(nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4)).to(device))
-optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
 for epoch in range(2):
     for x, y in data:
         x, y = x.to(device), y.to(device)
         with torch.autocast(device, dtype=torch.bfloat16):
             loss = nn.functional.cross_entropy(model(x), y)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
     schedule.step()
     print(epoch, loss.item())
 raise SystemExit(0)

@@ -239,7 +239,7 @@ def test_an_exception_inside_ends_it():
     begin.record()
     end.record()
     end.synchronize()
-    assert begin.elapsed_time(end) > 0  # modelled, nothing would have passed
+    assert begin.elapsed_time(end) > 0  # modeled, nothing would have passed
 
 
 def test_a_profile_shows_the_chips_times(tmp_path):

@@ -172,7 +172,7 @@ def test_arrows_lead_from_what_an_event_marks_to_the_streams_that_wait_for_it(ga
     assert found.trace.ranges == []
 
 
-def test_a_wait_for_a_semaphore_lasts_until_it_is_signalled(tmp_path):
+def test_a_wait_for_a_semaphore_lasts_until_it_is_signaled(tmp_path):
     x, semaphore = torch.ones(4, device=DEVICE), ctypes.c_void_p()
     stream = torch.openreg.current_stream()
     torch.openreg.synchronize()

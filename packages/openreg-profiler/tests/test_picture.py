@@ -119,7 +119,7 @@ def test_the_launch_of_a_graph_has_a_box_on_the_host(tmp_path):
     path = tmp_path / "graph.svg"
     picture.draw(found[0].trace, path)
     assert "host" in texts(path)
-    assert path.read_text().count(picture.COLOURS["privateuse1_runtime"]) == 1
+    assert path.read_text().count(picture.COLORS["privateuse1_runtime"]) == 1
 
 
 @pytest.mark.parametrize(("span", "unit"), [(500, "microseconds"), (50_000, "milliseconds")])

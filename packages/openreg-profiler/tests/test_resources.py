@@ -68,7 +68,7 @@ def test_engines_are_busy_while_any_stream_uses_them(made):
     found = resources.measure(made, bins=10)
     assert found.span == 100
     compute, copy = found.engines
-    assert (compute.name, compute.tasks, compute.busy, compute.utilisation) == ("compute 0", 2, 60, 0.6)
+    assert (compute.name, compute.tasks, compute.busy, compute.utilization) == ("compute 0", 2, 60, 0.6)
     assert compute.over_time == [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
     assert (copy.name, copy.busy, copy.over_time[-1]) == ("copy 1", 10, 1)
 
@@ -102,7 +102,7 @@ def test_tables_and_json_have_the_same(made, capsys):
         assert part in text
     assert command.main(["resources", str(made.path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["engines"][0]["utilisation"] == 0.6
+    assert document["engines"][0]["utilization"] == 0.6
     assert document["peak_memory"] == {"0": 1800}
 
 

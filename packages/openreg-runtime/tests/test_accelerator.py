@@ -56,7 +56,7 @@ def test_streams_are_set_and_read():
 
 
 @pytest.mark.parametrize("device", [None, 0, "openreg", "openreg:0", torch.device("openreg:0")])
-def test_synchronising_waits_for_one_device(device, gate):
+def test_synchronizing_waits_for_one_device(device, gate):
     openreg._sleep(40_000_000)  # a pause, because a gate would hold both devices
     gate.close(openreg.current_stream(1))
     accelerator.synchronize(device)
@@ -64,7 +64,7 @@ def test_synchronising_waits_for_one_device(device, gate):
     assert not openreg.current_stream(1).query()
 
 
-def test_the_first_thing_synchronised_may_be_a_named_device(succeed):
+def test_the_first_thing_synchronized_may_be_a_named_device(succeed):
     succeed("""
         import torch, openreg_runtime
         torch.openreg._sleep(100_000_000)

@@ -71,7 +71,7 @@ def test_freed_memory_of_a_stream_is_not_given_to_another():
     assert allocate(3000).data_ptr() == address
 
 
-def test_blocks_do_not_overlap_and_neighbours_join_when_freed():
+def test_blocks_do_not_overlap_and_neighbors_join_when_freed():
     storages = [allocate(size) for size in (512, 1024, 512, 2048)]
     ranges = sorted((s.data_ptr(), s.data_ptr() + s.nbytes()) for s in storages)
     assert all(low[1] <= high[0] for low, high in itertools.pairwise(ranges))
@@ -178,7 +178,7 @@ def test_statistics_agree_with_each_other_and_with_a_model(steps):
     assert openreg.memory_stats()["active_bytes.all.current"] == 0
 
 
-def test_contents_survive_the_life_of_their_neighbours(driver):
+def test_contents_survive_the_life_of_their_neighbors(driver):
     choose = random.Random(7)
     live = {}
     for number in range(300):

@@ -71,7 +71,7 @@ def check(live, segments):
     for segment in segments:
         assert sum(block["size"] for block in segment["blocks"]) == segment["total_size"]
         states = [block["state"] for block in segment["blocks"]]
-        assert ("inactive", "inactive") not in itertools.pairwise(states)  # free neighbours are joined
+        assert ("inactive", "inactive") not in itertools.pairwise(states)  # free neighbors are joined
     assert in_use(segments) == live
     stats = openreg.memory_stats()
     assert stats["requested_bytes.all.current"] == sum(live.values())

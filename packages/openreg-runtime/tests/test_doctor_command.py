@@ -40,8 +40,8 @@ def openreg():
 WRONG = [
     ((), "the following arguments are required: command"),
     (("diagnose",), "invalid choice: 'diagnose'"),
-    (("doctor", "--colour"), "unrecognized arguments: --colour"),
-    (("doctor", "--colour"), "usage: python -m openreg_runtime doctor [-h] [--device NAME]"),
+    (("doctor", "--color"), "unrecognized arguments: --color"),
+    (("doctor", "--color"), "usage: python -m openreg_runtime doctor [-h] [--device NAME]"),
     (("doctor", "--device", "cuda"), "'cuda' is one of PyTorch's own devices"),
 ]
 

@@ -200,7 +200,7 @@ def test_fork_rng_restores_every_device():
     assert [fields(state) for state in openreg.get_rng_state_all()] == [(4, 0)] * 2
 
 
-def test_seeding_does_not_initialise_the_device(succeed):
+def test_seeding_does_not_initialize_the_device(succeed):
     succeed("""
         import torch, openreg_runtime
         torch.manual_seed(3)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What PyTorch looks up in the device's module by name: it is there and takes the arguments that PyTorch gives.
 
-Behaviour is tested in the file of each area; this table is the list of the readers' calls.
+Behavior is tested in the file of each area; this table is the list of the readers' calls.
 """
 
 import inspect
@@ -79,7 +79,7 @@ def test_the_keywords_that_pytorch_uses_are_taken():
     assert openreg.Event(enable_timing=True, blocking=False, interprocess=False).query()
 
 
-def test_initialised_is_a_live_value_not_a_function(succeed):
+def test_initialized_is_a_live_value_not_a_function(succeed):
     assert isinstance(openreg._initialized, bool)
     succeed("""
         import torch, openreg_runtime

@@ -85,7 +85,7 @@ def test_a_handle_that_is_none_is_refused():
         _C._open_storage(0, bytes(128), 0, 8, bytes(128), 0)
 
 
-def test_importing_and_collecting_initialise_nothing(succeed):
+def test_importing_and_collecting_initialize_nothing(succeed):
     succeed("""
         import torch, openreg_runtime
         torch.openreg.ipc_collect()

@@ -42,7 +42,7 @@ def test_every_public_name_of_the_module_exists_and_is_documented():
         assert getattr(torch.openreg, name).__doc__, name
 
 
-def test_importing_initialises_nothing(succeed):
+def test_importing_initializes_nothing(succeed):
     succeed(f"""
         import os, torch, openreg_runtime
         assert torch.openreg.is_available() and torch.openreg.device_count() == 2

@@ -83,7 +83,7 @@ def fork_child_and_crash():
     ctypes.string_at(0)
 
 
-def is_initialised():
+def is_initialized():
     import torch
 
     return torch.openreg.is_initialized()

@@ -161,12 +161,12 @@ def test_autocast():
     with pytest.warns(FutureWarning), torch.cuda.amp.autocast(dtype=torch.bfloat16):
         assert (x @ x).dtype == torch.bfloat16
     model, scaler = torch.nn.Linear(2, 2).cuda(), torch.amp.GradScaler("cuda")
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with torch.amp.autocast(device_type="cuda"):
         loss = model(x).sum()
     scaler.scale(loss).backward()
-    scaler.unscale_(optimiser)
-    scaler.step(optimiser)
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
     scaler.update()
     assert scaler.is_enabled()
 
@@ -224,10 +224,10 @@ def test_checkpoint(reentrant):
 @pytest.mark.parametrize("how", [{}, {"foreach": True}, {"fused": True}], ids=str)
 def test_training(how):
     model = torch.nn.LSTM(2, 2).cuda()
-    optimiser = torch.optim.AdamW(model.parameters(), **how)
+    optimizer = torch.optim.AdamW(model.parameters(), **how)
     model(torch.ones(2, 2, device="cuda"))[0].sum().backward()
-    optimiser.step()
-    optimiser.load_state_dict(copy.deepcopy(optimiser.state_dict()))
+    optimizer.step()
+    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     model.load_state_dict(model.state_dict())
 
 

@@ -300,7 +300,7 @@ assert torch.ones(2, device="openreg").sum().item() == 2  # this process uses wh
 _served.backward()
 for _ in range(3):
     worker = server.worker()
-    assert worker.ask(("is_initialised",)) == Answer(False)
+    assert worker.ask(("is_initialized",)) == Answer(False)
     assert worker.ask(("add_on_device",)) == Answer([2.0] * 3)
     assert worker.ask(("backward",)) == Answer(600.0)
     worker.end()

@@ -77,7 +77,7 @@ def test_a_run_writes_its_scorecard_in_every_form(kit, tmp_path):
 
 @FURTHER
 def test_the_kit_tries_itself_on_the_cpu(kit):
-    done = kit("conformance", "--device", "cpu", "--suite", "serialisation", "--suite", "generator", "--verbose")
+    done = kit("conformance", "--device", "cpu", "--suite", "serialization", "--suite", "generator", "--verbose")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped generator::test_fork_rng_leaves_no_trace: the CPU is not an accelerator" in done.stdout
 

@@ -25,7 +25,7 @@ FOUND = {
     "resize": ("allocator::test_no_elements_need_no_memory", "resized"),
     "global_seed": ("generator::test_the_global_seed_repeats_numbers", "module.manual_seed_all is used by"),
     "random_state": ("generator::test_fork_rng_leaves_no_trace", "fork_rng"),
-    "location": ("serialisation::test_a_tensor_comes_back_to_its_device[float32]", "torch.load returns a tensor"),
+    "location": ("serialization::test_a_tensor_comes_back_to_its_device[float32]", "torch.load returns a tensor"),
     "dlpack_device": ("dlpack::test_a_tensor_tells_its_device", "extension devices"),
     "padding": ("nested::test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives[amax]", "not close"),
     "coalescing": ("sparse::test_elements_of_one_place_are_added", "assert ("),

@@ -33,13 +33,13 @@ def mean_of_chunks(model, data, size):
 
 
 def train(model, data, steps):
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = model(data).square().mean()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.detach())
     return torch.stack(losses)
 

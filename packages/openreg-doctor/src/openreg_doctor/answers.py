@@ -183,7 +183,7 @@ _OF_STEPS: dict[str, Shape] = {
 }
 _OF_PROBES: dict[str, Shape] = {
     "attributes": _ENTRIES,
-    "initialise": _flag,
+    "initialize": _flag,
     "properties": _fields(
         available=_one_of(_flag, _nothing), count=_count, devices=_list(_table(_one_of(_text, _number)))
     ),

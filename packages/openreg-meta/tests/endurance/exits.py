@@ -6,7 +6,7 @@
     python exits.py --processes 200 --work backward --device cpu     # the same without a device
 
 Importing torch takes seconds, so one process does that, uses no device, and forks a child for each run. The child is
-the first to use the device and ends as every Python process does: exit handlers, finalisation, static destructors.
+the first to use the device and ends as every Python process does: exit handlers, finalization, static destructors.
 """
 
 from __future__ import annotations

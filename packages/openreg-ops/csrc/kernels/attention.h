@@ -2,7 +2,7 @@
 // The kernels of scaled dot-product attention: what runs on the engine, on CPU tensors.
 //
 // Shapes: query (batch, heads, queries, width), key (batch, key heads, keys, width), value (batch, key heads, keys,
-// value width), or all without the batch. The number of heads is a multiple of the number of key heads; neighbouring
+// value width), or all without the batch. The number of heads is a multiple of the number of key heads; neighboring
 // heads share one. The mask is added to the scores and broadcast to (batch, heads, queries, keys). Results are written
 // into the given tensors, which may have any strides; undefined ones are left out. Operands are of one floating dtype,
 // the mask is bool, float or of theirs. All threads work.

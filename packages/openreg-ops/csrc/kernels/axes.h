@@ -10,7 +10,7 @@
 
 namespace openreg::ops::raw {
 
-// One axis: its size, and for each operand the step between neighbours, in elements.
+// One axis: its size, and for each operand the step between neighbors, in elements.
 template <size_t kOperands>
 struct Axis {
   int64_t size;

@@ -21,7 +21,7 @@ int64_t index_at(const void* indices, Type type, int64_t i) {
   return type == Type::Long ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
 }
 
-// REAL HW: a kernel cannot throw; it raises the flag that the next synchronisation reads.
+// REAL HW: a kernel cannot throw; it raises the flag that the next synchronization reads.
 int64_t checked_index(const void* indices, Type type, int64_t i, int64_t rows) {
   const int64_t index = index_at(indices, type, i);
   if (index < 0 || index >= rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fused optimiser step: one launch for any number of tensors, cut into chunks that the grid works off.
+// A fused optimizer step: one launch for any number of tensors, cut into chunks that the grid works off.
 #include "kernels/sgd.h"
 
 #include <algorithm>

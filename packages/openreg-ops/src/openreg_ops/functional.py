@@ -34,13 +34,13 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
-    """``total = x + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalised, total)``.
+    """``total = x + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalized, total)``.
 
     The norm is over the last dimension, whose size is that of `weight`. Differentiable once: a second derivative raises
     NotImplementedError.
     """
-    normalised, total = torch.ops.openreg.add_rms_norm(x, residual, weight, eps)
-    return normalised, total
+    normalized, total = torch.ops.openreg.add_rms_norm(x, residual, weight, eps)
+    return normalized, total
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:

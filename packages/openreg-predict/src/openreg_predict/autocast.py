@@ -156,7 +156,7 @@ def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     return _blocks.parameters[key][1]
 
 
-def _initialise(
+def _initialize(
     block: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None
 ) -> None:
     del cache_enabled
@@ -182,7 +182,7 @@ def emulated() -> Iterator[None]:
     kind: Any = torch.amp.autocast_mode.autocast
     originals = {name: getattr(kind, name) for name in ("__init__", "__enter__", "__exit__")}
     if _blocks.depth == 0:
-        kind.__init__, kind.__enter__, kind.__exit__ = _initialise, _enter, _exit
+        kind.__init__, kind.__enter__, kind.__exit__ = _initialize, _enter, _exit
     _blocks.depth += 1
     try:
         yield

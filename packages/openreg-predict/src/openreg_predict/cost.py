@@ -32,7 +32,7 @@ class Cost:
     rate_of: str = ""  # the dtype whose rate was taken, where the chip has none for the call's
 
 
-def utilisation(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int], ...], units: int) -> float:
+def utilization(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int], ...], units: int) -> float:
     """The share of the chip that a product keeps busy: rounded up to whole tiles, and to whole rounds of the units."""
     batch, rows, columns, _ = product
     best = 0.0
@@ -60,7 +60,7 @@ def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency)
     if work.product is not None:
         depth = work.product[3]
         reached *= efficiency.columns.at(max(work.product[2], 1))
-        reached *= utilisation(work.product, efficiency.tiles, chip.parallel_units)
+        reached *= utilization(work.product, efficiency.tiles, chip.parallel_units)
         reached *= depth / (depth + efficiency.ramp)
     if efficiency.compute.source != "measured":  # a measured one is below what the power allows by itself
         reached = min(reached, chip.ceiling(dtype))

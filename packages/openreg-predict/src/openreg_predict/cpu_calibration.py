@@ -142,8 +142,8 @@ def _adam(size: int) -> Callable[[int], object]:
     parameters = [nn.Parameter(torch.randn(size)) for _ in range(4)]
     for parameter in parameters:
         parameter.grad = torch.randn(size)
-    optimiser = torch.optim.AdamW(parameters, fused=True)
-    return lambda _: optimiser.step()
+    optimizer = torch.optim.AdamW(parameters, fused=True)
+    return lambda _: optimizer.step()
 
 
 @contextmanager

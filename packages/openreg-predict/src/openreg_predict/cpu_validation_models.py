@@ -134,15 +134,15 @@ def step(name: str, is_training: bool) -> Callable[[], None]:
     make, batch_of = MODELS[name]
     model, batch = make(), batch_of()
     model.train(is_training)
-    optimiser = torch.optim.SGD(model.parameters(), lr=1e-6)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
 
     def run() -> None:
         if not is_training:
             with torch.no_grad():
                 model(batch)
             return
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         model(batch).square().mean().backward()
-        optimiser.step()
+        optimizer.step()
 
     return run

@@ -42,12 +42,12 @@ CLASSES: dict[str, str | None] = {
     "attention": "batched_matmul",
     "elementwise": None,
     "reduction": "elementwise",
-    "normalisation": "reduction",
+    "normalization": "reduction",
     "softmax": "reduction",
     "pooling": "reduction",
     "random": "elementwise",
     "embedding": "elementwise",
-    "optimiser": "elementwise",
+    "optimizer": "elementwise",
     "copy": "elementwise",
 }
 

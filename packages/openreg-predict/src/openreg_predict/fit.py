@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from openreg_predict.cost import rate_of, utilisation
+from openreg_predict.cost import rate_of, utilization
 from openreg_predict.description import ALL, Curve, Description, Efficiency
 from openreg_predict.work import Work
 
@@ -170,7 +170,7 @@ def _seconds_at_the_peak(chip: Description, work: Work, tiles: tuple[tuple[int, 
     assert work.product is not None
     rate = rate_of(chip, work.unit, work.dtype)[0]
     depth = work.product[3]
-    return work.flops / (rate * utilisation(work.product, tiles, chip.parallel_units) * depth / (depth + ramp))
+    return work.flops / (rate * utilization(work.product, tiles, chip.parallel_units) * depth / (depth + ramp))
 
 
 def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) -> dict[str, Efficiency]:

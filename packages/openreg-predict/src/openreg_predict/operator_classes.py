@@ -19,10 +19,10 @@ _FREE = re.compile(
 _CLASSES = [
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r"aten::_?(fused_(adam|adamw|sgd|adagrad)\w*|foreach_\w+|amp_\w+)", "optimiser"),
+        (r"aten::_?(fused_(adam|adamw|sgd|adagrad)\w*|foreach_\w+|amp_\w+)", "optimizer"),
         (r"aten::(_log_softmax|_softmax|_safe_softmax|logsumexp|_masked_softmax)\w*", "softmax"),
-        (r"aten::_?(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalisation"),
-        (r"(aten::_(native_batch_norm|batch_norm)|openreg_predict::rms_norm)\w*", "normalisation"),
+        (r"aten::_?(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalization"),
+        (r"(aten::_(native_batch_norm|batch_norm)|openreg_predict::rms_norm)\w*", "normalization"),
         (r"aten::(native_dropout|bernoulli|normal|uniform|rand|exponential|multinomial|geometric)\w*", "random"),
         (r"aten::(randn|randint|randperm|log_normal|cauchy|random)\w*", "random"),
         (r"aten::(native_dropout_backward|_fused_dropout)", "elementwise"),

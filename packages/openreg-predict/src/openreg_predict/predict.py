@@ -169,7 +169,7 @@ def predict(program: Program, chip: Description, in_graph: bool = False, devices
                 buckets.await_all(timeline)
             number = timeline.launch(call.name, 0, cost.seconds, host=host)
             if call.waits:
-                timeline.synchronise(number)
+                timeline.synchronize(number)
             if call.is_backward:
                 buckets.after(cost.seconds, timeline)
     found = Prediction(

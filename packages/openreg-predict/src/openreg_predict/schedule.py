@@ -88,7 +88,7 @@ class Timeline(Schedule):
         if place is not None:
             self._waiting.setdefault(stream, []).append(place)
 
-    def synchronise(self, place: int | None) -> None:
+    def synchronize(self, place: int | None) -> None:
         """The host waits for a place."""
         while place is not None and place not in self._ends:
             self._commit()
@@ -97,10 +97,10 @@ class Timeline(Schedule):
             if self.host > begin:
                 self.host_slices.append(("wait", begin, self.host))
 
-    def synchronise_device(self) -> None:
+    def synchronize_device(self) -> None:
         """The host waits for all streams."""
         for place in list(self._last.values()):
-            self.synchronise(place)
+            self.synchronize(place)
 
     def finish(self) -> float:
         """Runs what is left; the time at which host and engines are done."""

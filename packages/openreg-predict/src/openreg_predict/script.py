@@ -48,7 +48,7 @@ class MetaDeviceMode(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         changed = dict(kwargs or {})
         if changed.get("device") is not None or func in _device_constructors():
-            # A number, such as an optimiser's count of steps, keeps its value: on the host, as on a real device.
+            # A number, such as an optimizer's count of steps, keeps its value: on the host, as on a real device.
             is_of_host = str(changed.get("device", "cpu")) in ("cpu", "None")
             is_number = func is torch.tensor and is_of_host and isinstance(args[0], (int, float))
             changed["device"] = "cpu" if is_number else "meta"

@@ -229,15 +229,15 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
     """Records what runs inside, tensors of ``device`` being those of the chip."""
     memory = Memory(device)
     recorder = Recorder(memory, assume)
-    with fused(), _optimisers_of_lists(), recorder:
+    with fused(), _optimizers_of_lists(), recorder:
         yield recorder, memory
 
 
 @contextmanager
-def _optimisers_of_lists() -> Iterator[None]:
+def _optimizers_of_lists() -> Iterator[None]:
     """Lets optimizers take parameters of meta in lists, and with ``fused=True`` as one kernel, as on accelerators."""
     names = ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices")
-    # Modules of optimisers have names of their own for these functions.
+    # Modules of optimizers have names of their own for these functions.
     places = [
         (module, name, getattr(module, name))
         for module in list(sys.modules.values())
@@ -257,7 +257,7 @@ def _optimisers_of_lists() -> Iterator[None]:
 def trace(step: Callable[[], object], assume: float | None = None, warm_up: int = 1) -> Program:
     """The program of one call of ``step``, whose tensors are on ``meta``.
 
-    The calls before it make what a first step makes: gradients, and the state of an optimiser. Storages that exist
+    The calls before it make what a first step makes: gradients, and the state of an optimizer. Storages that exist
     already count when an operator meets them.
     """
     with recording("meta", assume) as (recorder, memory):

@@ -56,7 +56,7 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def summarise(device: str, mode: str, way: str, errors: Sequence[float]) -> Summary:
+def summarize(device: str, mode: str, way: str, errors: Sequence[float]) -> Summary:
     """Of the sizes of errors, whatever their sign."""
     sizes = [abs(error) for error in errors]
     return Summary(
@@ -128,7 +128,7 @@ def summaries(results: Iterable[ValidationResult]) -> list[Summary]:
         groups.items(),
         key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2]),
     )
-    return [summarise(*key, errors) for key, errors in ordered]
+    return [summarize(*key, errors) for key, errors in ordered]
 
 
 def validations(

@@ -257,7 +257,7 @@ def _norm_backward(seen: _Seen) -> Work:
     inputs, outputs = seen.operands, seen.results
     passes = 2 if len(outputs) > 1 else 1
     size = passes * sum(map(moved, inputs)) + sum(map(moved, outputs))
-    return Work("normalisation", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
+    return Work("normalization", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
 
 
 def _copy(seen: _Seen) -> Work:

@@ -12,7 +12,7 @@ from openreg_profiler.trace import Slice, Trace, TraceError
 # The largest number of boxes that a reader can distinguish.
 MOST = 400
 # The color of a box, by Kineto's category.
-COLOURS = {
+COLORS = {
     "kernel": "#4c78a8",
     "gpu_memcpy": "#f58518",
     "gpu_memset": "#eeca3b",
@@ -148,7 +148,7 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
                 max(end - begin, (last - first) * _NARROWEST),
                 left=begin,
                 height=_HEIGHT,
-                color="white" if is_wait else COLLECTIVE if item.is_collective else COLOURS[item.category],
+                color="white" if is_wait else COLLECTIVE if item.is_collective else COLORS[item.category],
                 edgecolor="#888888" if is_wait else "white",
                 hatch="///" if is_wait else None,
                 linewidth=0.5,
@@ -175,10 +175,10 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
     room = int((end - begin) / span * 110)
     if room >= min(len(text), 4):
         shown = text if len(text) <= room else text[: room - 1] + "…"
-        colour = "black" if on_white else "white"
+        color = "black" if on_white else "white"
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if on_white else None
         axes.text(
-            (begin + end) / 2, height, shown, ha="center", va="center", fontsize=7, color=colour, bbox=box, clip_on=True
+            (begin + end) / 2, height, shown, ha="center", va="center", fontsize=7, color=color, bbox=box, clip_on=True
         )
 
 

@@ -28,7 +28,7 @@ class Engine:
     name: str
     tasks: int
     busy: float
-    utilisation: float
+    utilization: float
     over_time: list[float]
 
 
@@ -242,9 +242,9 @@ def show(resources: Resources, console: Console | None = None, rows: int = 10) -
     """Prints the resources as tables."""
     console = console or Console()
     console.print(f"The devices worked for {resources.span / 1000:.3f} ms, from the first task to the last.")
-    engines = Table("engine", "tasks", "busy ms", "utilisation", title="Engines")
+    engines = Table("engine", "tasks", "busy ms", "utilization", title="Engines")
     for engine in resources.engines:
-        engines.add_row(engine.name, str(engine.tasks), f"{engine.busy / 1000:.3f}", f"{engine.utilisation:.1%}")
+        engines.add_row(engine.name, str(engine.tasks), f"{engine.busy / 1000:.3f}", f"{engine.utilization:.1%}")
     streams = Table("device", "stream", "tasks", "busy ms", "waiting ms", "idle ms", title="Streams")
     for stream in resources.streams:
         times = (f"{value / 1000:.3f}" for value in (stream.busy, stream.waiting, stream.idle))

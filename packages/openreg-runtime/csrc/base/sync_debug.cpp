@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kObjection[] =
     "the host waits for a stream of an openreg device here: it reads a result, copies without non_blocking=True or "
-    "pinned memory, runs an operator that falls back to the CPU, or synchronises. torch.openreg.set_sync_debug_mode(0) "
+    "pinned memory, runs an operator that falls back to the CPU, or synchronizes. torch.openreg.set_sync_debug_mode(0) "
     "allows it.";
 
 std::atomic<SyncDebugMode>& current_mode() {

@@ -21,13 +21,13 @@ void acquire_gil(void* token) {
 }
 
 // Returns the id of the thread that finalized Python, or the id of no thread before that.
-std::atomic<std::thread::id>& finalising_thread() {
+std::atomic<std::thread::id>& finalizing_thread() {
   static std::atomic<std::thread::id> thread{};
   return thread;
 }
 
 bool interpreter_ended_elsewhere() {
-  const std::thread::id thread = finalising_thread().load();
+  const std::thread::id thread = finalizing_thread().load();
   return thread != std::thread::id() && thread != std::this_thread::get_id();
 }
 
@@ -38,7 +38,7 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil, &interpreter_ended_elsewhere});
   // The last step of Py_Finalize() calls this, before C's exit handlers stop the device. Python has only 32 places for
   // such functions. If none is left, threads that still block on the device at exit may abort the process.
-  Py_AtExit([] { finalising_thread() = std::this_thread::get_id(); });
+  Py_AtExit([] { finalizing_thread() = std::this_thread::get_id(); });
   openreg::runtime::bind_device(module);
   openreg::runtime::bind_statistics(module);
   openreg::runtime::bind_stream(module);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The doctor's check of native parts, announced in the group ``openreg_doctor.checks``.
 
-The doctor loads this file without the package, whose import starts the device; so the neighbour that is needed is
-imported relatively, and imports neither torch nor its neighbours.
+The doctor loads this file without the package, whose import starts the device; so the neighbor that is needed is
+imported relatively, and imports neither torch nor its neighbors.
 """
 
 from __future__ import annotations

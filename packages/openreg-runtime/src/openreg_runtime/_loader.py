@@ -94,7 +94,7 @@ def _too_early(error: ImportError, module: str, needed: set[str]) -> str:
 
 
 def _installed() -> dict[str, _Package]:
-    """What is announced, by the normalised name of the distribution; the runtime, which is there, left out."""
+    """What is announced, by the normalized name of the distribution; the runtime, which is there, left out."""
     packages: dict[str, _Package] = {}
     for point in entry_points(group=GROUP):
         if point.value != RUNTIME:
@@ -107,12 +107,12 @@ def _describe(point: EntryPoint) -> tuple[str, set[str]]:
     """Returns a plug-in's distribution and the names of those that it requires, extras included."""
     metadata = point.dist.metadata if point.dist is not None else None  # reads the file each time
     if point.dist is None or metadata is None or "Name" not in metadata:
-        return _normalised(point.name), set()
+        return _normalized(point.name), set()
     names = [re.match(r"[A-Za-z0-9._-]+", line) for line in point.dist.requires or ()]
-    return _normalised(metadata["Name"]), {_normalised(found.group()) for found in names if found}
+    return _normalized(metadata["Name"]), {_normalized(found.group()) for found in names if found}
 
 
-def _normalised(name: str) -> str:
+def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

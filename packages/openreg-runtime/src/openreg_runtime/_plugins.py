@@ -2,7 +2,7 @@
 """What the installed openreg packages were compiled for, and whether that runs here: read, never loaded.
 
 The build of a package with native parts leaves ``_build.json`` in its import package (``cmake/build_record.cmake``).
-This file imports neither torch nor its neighbours.
+This file imports neither torch nor its neighbors.
 """
 
 from __future__ import annotations

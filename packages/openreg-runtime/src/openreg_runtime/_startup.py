@@ -111,7 +111,7 @@ def export_through_dlpack() -> None:
 
 
 def wait_at_exit_for_autograd() -> None:
-    """Lets PyTorch's backward threads come to rest before Python finalises.
+    """Lets PyTorch's backward threads come to rest before Python finalizes.
 
     A backward pass returns a moment before the thread of its device drops the graph, for which that thread needs the
     GIL; if Python has begun to finalize by then, the process aborts. PyTorch does not report the end of the thread, so

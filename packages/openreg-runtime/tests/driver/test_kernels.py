@@ -265,7 +265,7 @@ def test_a_wait_inside_a_kernel_is_refused_instead_of_hanging(api: Api, stage: s
     results: dict[str, int] = {}
 
     def misbehave() -> None:
-        results["synchronise"] = api.c.orDeviceSynchronize()
+        results["synchronize"] = api.c.orDeviceSynchronize()
         results["message"] = "must not wait" in api.message()
         results["copy"] = api.c.orMemcpy(device, source, 1 << 20, 4)
         results["pageable"] = api.c.orMemcpyAsync(device, source, 1 << 20, 4, None)

@@ -315,7 +315,7 @@ def test_a_query_that_finds_work_is_not_told(api: Api, observer: Observer, gate:
     gate.open()
 
 
-def test_calls_that_block_and_releases_are_synchronisation(api: Api, observer: Observer) -> None:
+def test_calls_that_block_and_releases_are_synchronization(api: Api, observer: Observer) -> None:
     address, pinned = api.malloc(4096), api.malloc_host(4096)
     api.upload(address, b"blocks")
     assert [sync.kind for sync in observer.syncs] == ["Stream"]

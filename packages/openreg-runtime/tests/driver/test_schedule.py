@@ -19,7 +19,7 @@ api.synchronize()
 print(" ".join(order))
 """
 
-# The consumer does not wait for the producer: a missing synchronisation.
+# The consumer does not wait for the producer: a missing synchronization.
 RACE = """
 box = ["empty"]
 producer, consumer = api.stream(), api.stream()
@@ -49,7 +49,7 @@ def test_a_seed_repeats_its_order_and_another_one_differs(run_script: RunScript)
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
-def test_200_seeds_show_a_missing_synchronisation_and_repeat_it(run_script: RunScript) -> None:
+def test_200_seeds_show_a_missing_synchronization_and_repeat_it(run_script: RunScript) -> None:
     many = """
     import os
     def shows(seed):
@@ -76,7 +76,7 @@ def test_200_seeds_show_a_missing_synchronisation_and_repeat_it(run_script: RunS
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_synchronised_work_is_right_under_every_seed(run_script: RunScript, seed: int) -> None:
+def test_synchronized_work_is_right_under_every_seed(run_script: RunScript, seed: int) -> None:
     sync = "event = api.event(); api.record(event, producer); api.wait_event(consumer, event)"
     assert seeded(run_script, RACE.format(sync=sync), seed).split() == ["full"]
 
@@ -153,7 +153,7 @@ def test_the_shorter_delay_ends_first(run_script: RunScript) -> None:
     assert {seeded(run_script, body, seed) for seed in range(5)} == {"short long\n"}
 
 
-def test_priorities_are_honoured(run_script: RunScript) -> None:
+def test_priorities_are_honored(run_script: RunScript) -> None:
     body = """
     order = []
     low, high = api.stream(0), api.stream(-3)

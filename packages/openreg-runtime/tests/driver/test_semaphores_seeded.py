@@ -63,12 +63,12 @@ def order_of(seed, busy):
     assert len(text.split()) == 36, text
     return text
 """
-SYNCHRONISE = "api.synchronize()"
+SYNCHRONIZE = "api.synchronize()"
 POLL = "while not all(api.stream_ready(stream) for stream in streams): pass"
 AFTER_THE_WORK = "api.synchronize_event(marks[index][step])"
 
 
-def orders(run_script: RunScript, runs: str, *, before: str = AFTER_THE_WORK, wait: str = SYNCHRONISE) -> list[int]:
+def orders(run_script: RunScript, runs: str, *, before: str = AFTER_THE_WORK, wait: str = SYNCHRONIZE) -> list[int]:
     """How many different orders each item of the expression `runs` gave."""
     done = run_script(COLLECTIVES.format(before=before, wait=wait) + f"\nprint({runs})", timeout=5 * PATIENCE)
     assert done.code == 0, done.errors
@@ -98,8 +98,8 @@ def test_a_program_that_polls_ends(run_script: RunScript) -> None:
     assert orders(run_script, "[len({order_of(3, 0)})]", wait=POLL) == [1]
 
 
-def test_the_first_wait_is_first_whoever_is_signalled(run_script: RunScript) -> None:
-    """Both streams stand before their signals, and the last wait is signalled first."""
+def test_the_first_wait_is_first_whoever_is_signaled(run_script: RunScript) -> None:
+    """Both streams stand before their signals, and the last wait is signaled first."""
     body = """
     order, streams = [], [api.stream() for _ in range(3)]
     semaphores = [api.semaphore() for _ in streams]
@@ -135,7 +135,7 @@ def test_a_signal_counts_when_nothing_else_can_run(run_script: RunScript) -> Non
     api.synchronize()
     api.wait_semaphore(first, semaphore, 1)  # reached: costs nothing
     submitted = api.stream_stats(first).submitted
-    api.wait_semaphore(first, semaphore, 2)  # signalled, and not seen by the device yet
+    api.wait_semaphore(first, semaphore, 2)  # signaled, and not seen by the device yet
     print(*order, api.semaphore_value(semaphore), submitted, api.stream_stats(first).submitted)
     """
     for seed in range(3):

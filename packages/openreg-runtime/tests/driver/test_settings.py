@@ -65,7 +65,7 @@ REFUSED = {
 def test_other_values_are_refused_with_the_accepted_form(run_script: RunScript, name: str, value: str) -> None:
     done = run_script(
         """
-        for attempt in range(2):  # the second call must not find half an initialisation
+        for attempt in range(2):  # the second call must not find half an initialization
             for call in (api.device_count, lambda: api.malloc(4096), lambda: api.set_device(0)):
                 try:
                     call()

@@ -288,7 +288,7 @@ def test_a_graph_runs_in_the_chips_time_and_tells_what_it_repeats(api: Api, chip
     api.destroy_graph(graph)
 
 
-def test_a_semaphore_takes_what_the_chip_says_or_until_it_is_signalled(api: Api, streams: list[int]) -> None:
+def test_a_semaphore_takes_what_the_chip_says_or_until_it_is_signaled(api: Api, streams: list[int]) -> None:
     semaphore = api.semaphore()
     for known, expected in ((8 * MS, 8), (None, 20)):
         observer = Observer(
@@ -344,7 +344,7 @@ def test_time_is_real_again_afterwards(api: Api, streams: list[int]) -> None:
     api.delay(streams[0], 0.005)
     api.record(end, streams[0])
     api.synchronize()
-    assert api.elapsed(begin, end) > 5  # modelled, it would be 5
+    assert api.elapsed(begin, end) > 5  # modeled, it would be 5
     # Both engines work again.
     source, target = api.malloc(8 * MIB), api.malloc(8 * MIB)
     api.copy_async(target, source, 8 * MIB, streams[0])

@@ -386,7 +386,7 @@ def test_a_stream_keeps_its_device(api: Api, streams: list[int]) -> None:
     assert seen == [0, 0, 1, 1] * 2
 
 
-def test_synchronising_a_device_covers_all_its_streams(api: Api, streams: list[int], gate: Gate) -> None:
+def test_synchronizing_a_device_covers_all_its_streams(api: Api, streams: list[int], gate: Gate) -> None:
     for stream in streams[:2]:
         api.delay(stream, 0.02)
     gate.close(streams[2])  # of the other device

@@ -119,7 +119,7 @@ inline char* allocate(runtime::DeviceCachingAllocator& cache, size_t bytes, int6
   return static_cast<char*>(cache.allocate(request_of(bytes, stream), failure));
 }
 
-// What holds at any time: the blocks of a segment follow each other and fill it, free neighbours are joined, and the
+// What holds at any time: the blocks of a segment follow each other and fill it, free neighbors are joined, and the
 // statistics agree.
 inline void check_segments(runtime::DeviceCachingAllocator& cache) {
   cache.inspect([](const runtime::DeviceCachingAllocator::SegmentMap& segments, runtime::Statistics& statistics) {

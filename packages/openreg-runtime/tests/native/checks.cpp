@@ -263,7 +263,7 @@ void what_a_kernel_warns_of_is_written_nowhere() {
   check(counts.count == 1, "warnings of the host do");
 }
 
-void threads_may_initialise_at_once() {
+void threads_may_initialize_at_once() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([i] {
@@ -272,7 +272,7 @@ void threads_may_initialise_at_once() {
       } else {
         runtime::ensure_initialized();
       }
-      check(runtime::is_initialized(), "initialised on return");
+      check(runtime::is_initialized(), "initialized on return");
     });
   }
   for (std::thread& thread : threads) {
@@ -298,7 +298,7 @@ void a_tensor_over_memory_is_on_the_device_of_the_address() {
 }  // namespace
 
 int main() {
-  threads_may_initialise_at_once();
+  threads_may_initialize_at_once();
   memory_waits_for_every_stream_that_uses_it();
   emptying_the_cache_waits_for_no_other_device();
   observers_are_told_in_order_beside_each_other();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What Inductor, the compiler's default backend, learns of the operator: operators that compute the same.
 
-Whoever generates code for the device can then fuse it with its neighbours. Nothing of Inductor is imported here.
+Whoever generates code for the device can then fuse it with its neighbors. Nothing of Inductor is imported here.
 """
 
 from __future__ import annotations

@@ -40,13 +40,13 @@ def check(examination: Examination) -> Iterator[Finding]:
     for name, step in steps.items():
         if name.startswith(import_step("")) and name != import_step("torch"):
             yield _imported(examination, name.removeprefix(import_step("")), step)
-    start = steps.get(f"{Request.PROBE}initialise")
+    start = steps.get(f"{Request.PROBE}initialize")
     if start is not None and start.root:
         fix = "resolve the error shown" if examination.backend is None else "correct the settings or resolve the error"
         what = f"the device cannot be initialized: {start.text}"
-        yield Finding("startup.initialise", "problem", what, "the device cannot be used", fix)
+        yield Finding("startup.initialize", "problem", what, "the device cannot be used", fix)
     elif start is not None and start.done:
-        yield Finding("startup.initialise", "ok", "the device initializes")
+        yield Finding("startup.initialize", "ok", "the device initializes")
     end = steps.get(answers.END)
     if end is not None and end.ended:
         yield Finding("startup.exit", "problem", end.ended, "the process ends abnormally", "resolve the error shown")

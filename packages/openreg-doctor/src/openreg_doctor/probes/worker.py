@@ -67,7 +67,7 @@ class _Worker:
         request = self._request
         self._probe("attributes", lambda: attributes.look_up(device, request.attributes))
         if request.rows or request.operator:
-            self._probe("initialise", device.initialize)
+            self._probe("initialize", device.initialize)
         if request.rows:
             self._probe("properties", device.describe)
             self._probe("operators", operators.count)

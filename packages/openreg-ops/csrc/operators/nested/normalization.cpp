@@ -27,9 +27,9 @@ void layer_norm_kernel(const at::Tensor& input, const at::Tensor& weight, const 
                        double eps, at::Tensor& output, at::Tensor& mean, at::Tensor& rstd) {
   const at::Tensor by_rows = rows_of(input, rows);
   OutputRedirectGuard results({rows_of(output, rows), rows_of(mean, rows), rows_of(rstd, rows)});
-  const auto [normalised, means, rstds] =
+  const auto [normalized, means, rstds] =
       at::native_layer_norm(by_rows, by_rows.size(1), row_of(weight), row_of(bias), eps);
-  results.put({normalised, means, rstds});
+  results.put({normalized, means, rstds});
 }
 
 // The kernels of the two stubs, which PyTorch calls on the host. The input is the buffer, which has `rows` times

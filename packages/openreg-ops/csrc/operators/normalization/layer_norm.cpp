@@ -61,11 +61,11 @@ Tensors layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10
                                          {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(bias)});
 }
 
-// Returns the last dimensions if `normalised`, which are those of `shape`, or else the dimensions before them.
-std::vector<int64_t> dims_of(const at::Tensor& input, c10::IntArrayRef shape, bool normalised) {
+// Returns the last dimensions if `normalized`, which are those of `shape`, or else the dimensions before them.
+std::vector<int64_t> dims_of(const at::Tensor& input, c10::IntArrayRef shape, bool normalized) {
   const auto count = static_cast<int64_t>(shape.size());
-  std::vector<int64_t> dims(normalised ? count : input.dim() - count);
-  std::iota(dims.begin(), dims.end(), normalised ? input.dim() - count : 0);
+  std::vector<int64_t> dims(normalized ? count : input.dim() - count);
+  std::iota(dims.begin(), dims.end(), normalized ? input.dim() - count : 0);
   return dims;
 }
 
@@ -92,15 +92,15 @@ Pair rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weigh
   const double smallest = x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                          : static_cast<double>(std::numeric_limits<float>::epsilon());
   // at::empty() returns the outputs themselves (support/output_redirect.h), unless the output has another dtype.
-  at::Tensor normalised = at::empty(x.sizes(), x.options());
+  at::Tensor normalized = at::empty(x.sizes(), x.options());
   at::Tensor rstd = at::empty(rows_of(input, shape), x.options());
   at::linalg_vector_norm_out(rstd, x, 2, dims_of(input, shape, true), /*keepdim=*/true);
   rstd.square_().div_(elements_in_row(input, rstd)).add_(eps.value_or(smallest)).rsqrt_();
-  at::mul_out(normalised, x, rstd);
+  at::mul_out(normalized, x, rstd);
   if (is_given(weight)) {
-    normalised.mul_(*weight);
+    normalized.mul_(*weight);
   }
-  return {normalised.to(input.scalar_type()), rstd};
+  return {normalized.to(input.scalar_type()), rstd};
 }
 
 std::array<OutputSpec, 2> meta_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
@@ -124,10 +124,10 @@ Pair rms_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::Int
     std::get<1>(gradients) = (rows.empty() ? products : products.sum(rows)).to(weight->scalar_type());
   }
   if (wanted[0]) {
-    const at::Tensor of_normalised = is_given(weight) ? at::mul(of_output, *weight) : of_output;
-    at::Tensor slope = at::mul(of_normalised, x).sum(dims_of(input, shape, true), /*keepdim=*/true);
+    const at::Tensor of_normalized = is_given(weight) ? at::mul(of_output, *weight) : of_output;
+    at::Tensor slope = at::mul(of_normalized, x).sum(dims_of(input, shape, true), /*keepdim=*/true);
     slope.mul_(rstd).mul_(rstd).div_(-elements_in_row(input, rstd));
-    std::get<0>(gradients) = at::mul(x, slope).add_(of_normalised).mul_(rstd).to(input.scalar_type());
+    std::get<0>(gradients) = at::mul(x, slope).add_(of_normalized).mul_(rstd).to(input.scalar_type());
   }
   return gradients;
 }

@@ -107,7 +107,7 @@ def _work(name: str, sizes: dict[str, int]) -> Work:
         flops = 2 * batch * rows * columns * depth
         return Work(kind, "float32", "matrix", flops, _BYTES * elements, (batch, rows, columns, depth))
     count = sizes["B"] * sizes["H"]
-    kind = {"ln": "normalisation", "softmax": "softmax"}.get(name, "elementwise")
+    kind = {"ln": "normalization", "softmax": "softmax"}.get(name, "elementwise")
     return Work(kind, flops=count, size=_BYTES * count * (3 if name in _BINARY else 2))
 
 

@@ -50,8 +50,8 @@ class BertLayer(nn.Module):
         attended = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous().flatten(2)
         x = self.norm(self.dropout(self.dense(attended)) + x)
         inner = functional.gelu(self.intermediate(x))
-        normalised: Tensor = self.output_norm(self.output_dropout(self.output(inner)) + x)
-        return normalised
+        normalized: Tensor = self.output_norm(self.output_dropout(self.output(inner)) + x)
+        return normalized
 
 
 class Bert(nn.Module):

@@ -64,7 +64,7 @@ inline void wait_for_semaphores_until_stopped(uint64_t seed) {
     std::array<uint64_t, kStreamsOfWaits> ended{};
     const uint64_t waits = 1 + pick(random, 100);
     CHECK(orSemaphoreCreate(&round.semaphore, 0) == orSuccess);
-    std::thread signaller([&, last = waits, seed_of_round = random()] { signal_all(round, last, seed_of_round); });
+    std::thread signaler([&, last = waits, seed_of_round = random()] { signal_all(round, last, seed_of_round); });
     for (uint64_t value = 1; value <= waits; ++value) {
       const size_t i = pick(random, kStreamsOfWaits);
       wait_then_count(streams[i], {&round, &ended[i], value});
@@ -72,7 +72,7 @@ inline void wait_for_semaphores_until_stopped(uint64_t seed) {
     for (orStream_t stream : streams) {
       CHECK(orStreamSynchronize(stream) == orSuccess);
     }
-    signaller.join();
+    signaler.join();
     CHECK(ended[0] + ended[1] + ended[2] + ended[3] == waits);
     CHECK(orSemaphoreDestroy(round.semaphore) == orSuccess);
     pause_milliseconds(pick(random, 5));  // so that the others get their share of the engine

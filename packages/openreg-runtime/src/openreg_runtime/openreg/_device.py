@@ -55,7 +55,7 @@ def _index_to_set(device: DeviceLike) -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a device. Neither initialises nor spoils a later fork.
+    """Whether there is a device. Neither initializes nor spoils a later fork.
 
     False if a setting is refused; a ``RuntimeWarning`` names it, because programs then go on without the device.
     """
@@ -72,23 +72,23 @@ def device_count() -> int:
 
 
 def init() -> None:
-    """Initialises the device now rather than on first use."""
+    """Initializes the device now rather than on first use."""
     lazy_init()
 
 
-# What lazy_call() keeps for the time after initialisation.
+# What lazy_call() keeps for the time after initialization.
 _queued_calls: list[Callable[[], object]] = []
 
 
 def lazy_init() -> None:
-    """Initialises once; raises RuntimeError in a forked child of a process that used the device."""
+    """Initializes once; raises RuntimeError in a forked child of a process that used the device."""
     _C._init()
     while _queued_calls:
         _queued_calls.pop(0)()
 
 
 def lazy_call(function: Callable[[], object]) -> None:
-    """Runs ``function`` now if the device is initialised, else by :func:`lazy_init` (source: ``torch.cuda``).
+    """Runs ``function`` now if the device is initialized, else by :func:`lazy_init` (source: ``torch.cuda``).
 
     PyTorch calls :func:`lazy_init` before its first operation on the device.
     """

@@ -35,7 +35,7 @@ class OpenregInterface(DeviceInterface):
     memory_allocated = staticmethod(openreg.memory_allocated)
 
     class Worker:
-        """What a process that compiles may ask; it may be a forked one, so nothing here initialises the device."""
+        """What a process that compiles may ask; it may be a forked one, so nothing here initializes the device."""
 
         set_device = staticmethod(openreg.set_device)
         current_device = staticmethod(openreg.current_device)

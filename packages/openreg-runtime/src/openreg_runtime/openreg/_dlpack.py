@@ -19,7 +19,7 @@ from openreg_runtime import _C
 from openreg_runtime.openreg._stream import Stream, current_stream
 
 # What the argument `stream` of __dlpack__ means besides the native handle of a stream.
-_NO_SYNCHRONISATION = -1
+_NO_SYNCHRONIZATION = -1
 _DEFAULT_STREAM = (None, 0)
 
 
@@ -42,9 +42,9 @@ def _wrap_device(original: Any) -> Any:
 
 def _wrap_export(original: Any) -> Any:
     @functools.wraps(original)
-    def dlpack(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONISATION, **options: Any) -> Any:
+    def dlpack(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONIZATION, **options: Any) -> Any:
         capsule = original(self, stream=stream, **options)  # refuses what cannot be exported, before anything waits
-        if self.device.type == "openreg" and stream != _NO_SYNCHRONISATION:
+        if self.device.type == "openreg" and stream != _NO_SYNCHRONIZATION:
             _let_wait(stream, self.device.index)
         return capsule
 

@@ -84,5 +84,5 @@ def graph_pool_handle() -> Pool:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether this thread's current stream records work for a graph; False before the device is initialised."""
+    """Whether this thread's current stream records work for a graph; False before the device is initialized."""
     return _C._is_current_stream_capturing()

@@ -69,7 +69,7 @@ def _name_of(dtype: torch.dtype) -> str:
 
 @cache
 def _dtypes() -> dict[str, torch.dtype]:
-    """The dtypes that a strided tensor may have, by the name of their class; not those of quantised tensors."""
+    """The dtypes that a strided tensor may have, by the name of their class; not those of quantized tensors."""
     found = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
     return {_name_of(dtype): dtype for dtype in found if not str(dtype).startswith("torch.q")}
 

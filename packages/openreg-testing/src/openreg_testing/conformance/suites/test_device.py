@@ -74,14 +74,14 @@ def test_set_device_takes_every_form(accelerator: Device, form: str) -> None:
 
 
 @promise("module.is_initialized")
-def test_a_used_device_is_initialised(accelerator: Device) -> None:
+def test_a_used_device_is_initialized(accelerator: Device) -> None:
     """torch.<device>.is_initialized() is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module.is_initialized() is True
 
 
 @promise("module._initialized")
-def test_a_used_device_is_initialised_as_a_variable(accelerator: Device) -> None:
+def test_a_used_device_is_initialized_as_a_variable(accelerator: Device) -> None:
     """The variable torch.<device>._initialized is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module._initialized is True

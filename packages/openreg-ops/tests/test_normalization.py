@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Layer, group, RMS and weight normalisation and their relatives, with gradients."""
+"""Layer, group, RMS and weight normalization and their relatives, with gradients."""
 
 import copy
 
@@ -29,12 +29,12 @@ def compare(module, x, tolerance=CLOSE):
 
 
 @pytest.mark.parametrize(
-    ("shape", "normalised"), [((4, 6), (6,)), ((2, 3, 4, 5), (4, 5)), ((7,), (7,)), ((0, 6), (6,))]
+    ("shape", "normalized"), [((4, 6), (6,)), ((2, 3, 4, 5), (4, 5)), ((7,), (7,)), ((0, 6), (6,))]
 )
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
-def test_layer_and_rms_norm(kind, shape, normalised, affine):
-    compare(kind(normalised, elementwise_affine=affine), torch.randn(shape) * 3 + 1)
+def test_layer_and_rms_norm(kind, shape, normalized, affine):
+    compare(kind(normalized, elementwise_affine=affine), torch.randn(shape) * 3 + 1)
 
 
 def test_a_layer_norm_without_bias():
