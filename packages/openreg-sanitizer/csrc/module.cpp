@@ -4,12 +4,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "exit_status.h"
 #include "layout.h"
 #include "sanitizer.h"
 #include "stacks.h"
@@ -161,37 +160,12 @@ bool overlap(uintptr_t begin, std::vector<int64_t> sizes, std::vector<int64_t> s
   return table.overlap(begin, first_end, first, other_begin, second_end, second);
 }
 
-constexpr int kFailed = 66;  // the exit status of a program with findings, as of other sanitizers
-
-// Replaces a successful exit status, after all exit handlers that were registered before the process began to exit.
-void register_exit_status() {
-#if defined(__GLIBC__)
-  on_exit(
-      [](int status, void* /*argument*/) {
-        if (status == 0) {
-          std::fflush(nullptr);
-          std::_Exit(kFailed);
-        }
-      },
-      nullptr);
-#else
-  std::atexit([] {
-    std::fflush(nullptr);
-    std::_Exit(kFailed);
-  });
-#endif
-}
-
 }  // namespace
 
 void request_report() noexcept {
   if (!report_is_pending().exchange(true) && Py_AddPendingCall(&run_report, nullptr) != 0) {
     report_is_pending() = false;  // the interpreter's list is full; the next finding tries again
   }
-}
-
-void set_failed_exit_status() {
-  register_exit_status();
 }
 
 }  // namespace openreg::sanitizer
@@ -215,7 +189,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("findings", &openreg::sanitizer::findings);
   module.def("finding_count", [] { return Sanitizer::instance().finding_count(); }, WithoutGil());
   module.def("counts", [] { return Sanitizer::instance().counts(); }, WithoutGil());
-  module.def("fail_at_exit", [] { openreg::sanitizer::set_failed_exit_status(); });
+  module.def("fail_at_exit", [] { openreg::sanitizer::fail_at_exit(); });
   module.def("overlap", &openreg::sanitizer::overlap);
   module.def("statistics", [] {
     py::dict result;

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from openreg_runtime import openreg
 from openreg_sanitizer import _C, advice, finding, formats, names, suppressions, text
+from openreg_sanitizer._platform import after_fork_in_child
 from openreg_sanitizer.finding import Finding
 
 Action = Literal["report", "raise", "collect"]
@@ -217,8 +218,7 @@ def _add_existing() -> None:
 
 
 _sessions = _Sessions()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_sessions.forget)
+after_fork_in_child(_sessions.forget)
 report_new = _sessions.report_new
 
 

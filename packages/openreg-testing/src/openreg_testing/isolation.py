@@ -424,7 +424,7 @@ class Isolation:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def _leave(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
+    def _tear_down(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
         """Tears down the fixtures that no further test uses, and yields the report of each teardown that failed.
 
         These are fixtures of this process and, after the last test, those of the shared worker.

@@ -23,9 +23,8 @@
  *     orIpcCloseMemHandle) do nothing and succeed. What needs no device works as before: errors, versions,
  *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orSetEnqueueHook(), orRegisterFaultKind(),
  *     orGetEngineCount(), and the count, properties, peers, priorities and current index of devices.
- *   - Exit: the process completes the tasks in execution (Windows ends their threads instead) and drops those still
- *     queued. Calls that were blocked on dropped tasks, and calls from then on, behave as in a forked child, with
- *     orErrorDeinitialized.
+ *   - Exit: the process completes tasks in execution (Windows ends their threads) and drops those still queued. Calls
+ *     that were blocked on these, and calls from then on, behave as in a forked child, with orErrorDeinitialized.
  *   - Asynchronous errors: a kernel that fails puts the device into a sticky error state. So does a semaphore that
  *     fails while a stream waits for it. Later tasks are skipped. Calls that enqueue on the device, query or
  *     synchronize return orErrorLaunchFailure until orDeviceReset(), or orErrorDeviceLost if the device is lost.
@@ -53,8 +52,7 @@ extern "C" {
 #endif
 
 /* The version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1004
-
+#define OPENREG_API_VERSION 1005
 /* The greatest value of OPENREG_DEVICE_COUNT. */
 #define OPENREG_MAX_DEVICES 64
 
@@ -333,9 +331,8 @@ OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, o
  *   - With OPENREG_LAUNCH_BLOCKING, a task behind a wait blocks the thread that enqueues it until the wait ends.
  *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
  *     only when no task can run, for one wait: the earliest orStreamWaitSemaphore() call that blocks a host thread.
- *     Other signals are kept until then, or until that wait has had no signal for a second, because the program might
- *     block forever otherwise. A query blocks like a wait if the program polls: after 64 queries that ran nothing, with
- *     nothing enqueued between them. */
+ *     Other signals are kept until then, or until that wait has had no signal for a second, lest the program block
+ *     forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing. */
 OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
 /* Destroys a semaphore. Returns orErrorIllegalState while a stream holds a wait for it. */
 OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
@@ -352,9 +349,8 @@ OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* val
  * On a capturing stream returns orErrorStreamCaptureUnsupported and invalidates the capture. */
 OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
 /* Makes the calling thread a progress thread (1), which drives communication, or an ordinary one (0, the default). With
- * OPENREG_SCHEDULE_SEED, waits and queries of a progress thread run no tasks, because their time depends on other
- * processes. They end when waits of ordinary threads have run the tasks, or these were inactive for a second. A
- * progress thread should enqueue nothing. */
+ * OPENREG_SCHEDULE_SEED, its waits and queries run no tasks, because their time depends on other processes. They end
+ * when waits of ordinary threads have run the tasks, or these were inactive for a second. It should enqueue nothing. */
 OPENREG_API orError_t orThreadSetProgress(int progress);
 
 /* ---- Tasks -------------------------------------------------------------------------------------------------- */
@@ -390,12 +386,11 @@ typedef struct orOperand {
 /* Returns 1 if an observer uses the operands of launches, or a capture records them for observers of its replays, else
  * 0. After 1 the caller should call orLaunchKernelWithOperands(). Takes no lock and never fails. */
 OPENREG_API int orOperandsWanted(void);
-/* A function that a thread calls before it enqueues a task with operands: a kernel after orOperandsWanted() returned 1, a
- * copy, a fill or a graph. The thread holds no lock of the device, so the function may take Python's GIL, for example to
- * capture the call stack that the observer's `submit` cannot. It must not call this API and must not throw. */
+/* Sets the process's only enqueue hook, or removes it if null. A thread calls the hook before it enqueues a copy, a
+ * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then, so the hook may
+ * acquire Python's GIL, for example to capture the stack that `submit` cannot. The hook must neither throw nor call
+ * this API. A call of the previous hook may still be executing when this function returns. Needs no device. */
 typedef void (*orEnqueueHook_t)(void);
-/* Sets the process's only enqueue hook; null removes it. A call of the previous hook may still be executing when this
- * function returns. Needs no device. */
 OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */
@@ -602,5 +597,4 @@ OPENREG_API orError_t orUnsubscribe(orSubscription_t subscription);
 #ifdef __cplusplus
 }
 #endif
-
 #endif /* OPENREG_H_ */

@@ -52,8 +52,8 @@ def draw_quickly() -> None:
     """
     from torch.testing._internal import common_utils
 
-    common_utils.extract_test_fn = lambda: None  # type: ignore[attr-defined]
-    common_utils.set_rng_seed = seed  # type: ignore[attr-defined]
+    common_utils.extract_test_fn = lambda: None
+    common_utils.set_rng_seed = seed
 
 
 def seed(number: int | None = None) -> None:
