@@ -3,6 +3,7 @@
 
 import torch
 
+import openreg_ops  # noqa: F401
 import openreg_sanitizer
 
 

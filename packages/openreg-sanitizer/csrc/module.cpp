@@ -175,7 +175,10 @@ PYBIND11_MODULE(_C, module) {
   using openreg::sanitizer::Sanitizer;
   using WithoutGil = py::call_guard<py::gil_scoped_release>;
   module.doc() = "Native part of openreg_sanitizer.";
-  module.def("start", [] { Sanitizer::instance().start(); }, WithoutGil());
+  module.def(
+      "start",
+      [](bool launches_block, bool is_poisoned) { Sanitizer::instance().start({launches_block, is_poisoned}); },
+      py::kw_only(), py::arg("launches_block"), py::arg("is_poisoned"), WithoutGil());
   module.def("stop", [] { Sanitizer::instance().stop(); }, WithoutGil());
   module.def("settle", [] { Sanitizer::instance().settle(); }, WithoutGil());
   module.def("abandon", [] { Sanitizer::instance().abandon(); });

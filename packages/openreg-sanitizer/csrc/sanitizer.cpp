@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "host_access.h"
@@ -68,7 +67,7 @@ Sanitizer& Sanitizer::instance() {
   return *sanitizer;
 }
 
-void Sanitizer::start() {
+void Sanitizer::start(const ProcessSettings& settings) {
   const std::lock_guard<std::mutex> control(control_);
   runtime::ensure_initialized();
   std::vector<orStream_t> defaults;
@@ -77,8 +76,7 @@ void Sanitizer::start() {
     OPENREG_CHECK(orDeviceGetDefaultStream(&stream, device));
     defaults.push_back(stream);
   }
-  const char* const blocking = std::getenv("OPENREG_LAUNCH_BLOCKING");
-  launches_block_ = blocking != nullptr && std::string_view(blocking) == "1";
+  launches_block_ = settings.launches_block;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ordering_ = Ordering();
@@ -107,8 +105,7 @@ void Sanitizer::start() {
   runtime::set_tool_hooks(hooks);
   runtime::kernel_view(nullptr);  // computes the offset that on_complete() needs, which a callback must not
   is_active_ = true;
-  const char* const poison = std::getenv("OPENREG_POISON");
-  if (poison != nullptr && std::string_view(poison) == "1") {
+  if (settings.is_poisoned) {
     watch_poison();
   }
 }

@@ -33,6 +33,12 @@ struct Finding {
   uint64_t count = 1;
 };
 
+// The settings of the process on which the meaning of an observation depends.
+struct ProcessSettings {
+  bool launches_block = false;  // OPENREG_LAUNCH_BLOCKING
+  bool is_poisoned = false;     // OPENREG_POISON
+};
+
 // The one sanitizer of the process. All state is guarded by one mutex, a leaf: while a thread holds it, it calls
 // neither the driver, nor an allocator of tensors, nor Python. Callbacks of the driver and of the allocator take it
 // under the locks of these.
@@ -40,9 +46,10 @@ class Sanitizer {
  public:
   static Sanitizer& instance();
 
-  // Begins to observe. Throws c10::Error if the device is unusable, as in a forked child. The caller holds no GIL,
-  // because the driver's lock may be held by a thread that waits for it. Not to be called twice without stop().
-  void start();
+  // Begins to observe, in a process with these settings. Throws c10::Error if the device is unusable, as in a forked
+  // child. The caller holds no GIL, because the driver's lock may be held by a thread that waits for it. Not to be
+  // called twice without stop().
+  void start(const ProcessSettings& settings);
   // Ends it and forgets the shadow; findings stay. Waits until all tasks that were seen are complete, so the caller
   // holds no GIL.
   void stop();

@@ -3,8 +3,8 @@
 
 from typing import Any
 
-def start() -> None:
-    """Begins to observe. Raises RuntimeError if the device cannot be used, as in a forked child."""
+def start(*, launches_block: bool, is_poisoned: bool) -> None:
+    """Begins to observe in a process with these settings. Raises RuntimeError if the device cannot be used, as in a forked child."""
 
 def stop() -> None:
     """Ends it, after all tasks that were seen are complete."""

@@ -149,7 +149,10 @@ class _Sessions:
     def begin(self, session: sanitizer) -> None:
         with self._lock:
             if not self._open:
-                _C.start()
+                _C.start(
+                    launches_block=os.environ.get("OPENREG_LAUNCH_BLOCKING") == "1",
+                    is_poisoned=os.environ.get("OPENREG_POISON") == "1",
+                )
                 _add_existing()
             self._open.append(session)
             self._reported = _C.finding_count()

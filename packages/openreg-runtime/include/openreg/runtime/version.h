@@ -8,7 +8,7 @@ namespace openreg::runtime {
 
 // The number of incompatible changes of the headers in this folder. A package that was compiled with one number does
 // not load with a runtime of another: see require_abi_version().
-constexpr int kAbiVersion = 9;
+constexpr int kAbiVersion = 10;
 
 // Returns the kAbiVersion with which the loaded runtime library was compiled. Thread-safe.
 OPENREG_RUNTIME_API int abi_version();
