@@ -4,7 +4,10 @@
 from typing import Any
 
 def start(*, launches_block: bool, is_poisoned: bool) -> None:
-    """Begins to observe in a process with these settings. Raises RuntimeError if the device cannot be used, as in a forked child."""
+    """Begins to observe in a process with these settings.
+
+    Raises RuntimeError if the device cannot be used, as in a forked child.
+    """
 
 def stop() -> None:
     """Ends it, after all tasks that were seen are complete."""
