@@ -185,13 +185,15 @@ PYBIND11_MODULE(_C, module) {
   module.def("is_active", [] { return Sanitizer::instance().is_active(); });
   module.def(
       "add_existing",
-      [](uintptr_t address, size_t size, int device, int64_t stream) {
-        Sanitizer::instance().add_existing(address, size, device, stream);
+      [](uintptr_t address, size_t size, int device, int64_t stream, bool is_private) {
+        Sanitizer::instance().add_existing(address, size, device, stream, is_private);
       },
       WithoutGil());
+  module.def("renew", [] { Sanitizer::instance().renew(); }, WithoutGil());
   module.def("findings", &openreg::sanitizer::findings);
   module.def("finding_count", [] { return Sanitizer::instance().finding_count(); }, WithoutGil());
   module.def("counts", [] { return Sanitizer::instance().counts(); }, WithoutGil());
+  module.def("register_exit_handler", [] { openreg::sanitizer::register_exit_handler(); });
   module.def("fail_at_exit", [] { openreg::sanitizer::fail_at_exit(); });
   module.def("overlap", &openreg::sanitizer::overlap);
   module.def("statistics", [] {

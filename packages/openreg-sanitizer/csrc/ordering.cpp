@@ -87,7 +87,8 @@ void Ordering::limit_events() {
 
 const VectorClock& Ordering::submitted(const orTaskInfo& task) {
   know(task.queue, task.device, task.stream);
-  if (task.kind == orTaskEventWait) {
+  // A wait of the program was reported with its event. A graph's wait has none.
+  if (task.kind == orTaskEventWait && task.graph_launch != 0) {
     const VectorClock waited = place(task.waited_queue, task.waited_ticket);
     join(queue_of(task.queue), waited);
   }
@@ -145,7 +146,7 @@ void Ordering::synchronized(const orSyncInfo& sync, bool is_helper, bool is_impl
       }
       return;
     case orSyncDevice:
-      if (!is_helper) {
+      if (!is_helper && !is_implicit) {
         for (uint32_t i = 0; i < queues_.size(); ++i) {
           if (queues_[i].stream.device == sync.device) {
             join_host(place(i, queues_[i].submitted));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,25 +9,30 @@ namespace openreg::sanitizer {
 
 namespace {
 
-[[noreturn]] void fail() {
-  std::fflush(nullptr);
-  std::_Exit(kFailed);
+std::atomic<bool>& has_failed() noexcept {
+  static std::atomic<bool> value{false};
+  return value;
+}
+
+void end(int status) {
+  if (has_failed() && status == 0) {
+    std::fflush(nullptr);
+    std::_Exit(kFailed);
+  }
 }
 
 }  // namespace
 
-void fail_at_exit() {
+void register_exit_handler() {
 #if defined(__GLIBC__)
-  on_exit(
-      [](int status, void* /*argument*/) {
-        if (status == 0) {
-          fail();
-        }
-      },
-      nullptr);
+  on_exit([](int status, void* /*argument*/) { end(status); }, nullptr);
 #else
-  std::atexit([] { fail(); });
+  std::atexit([] { end(0); });
 #endif
+}
+
+void fail_at_exit() noexcept {
+  has_failed() = true;
 }
 
 }  // namespace openreg::sanitizer

@@ -82,6 +82,8 @@ bool has_poison(const at::Tensor& tensor) {
   if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex()) || tensor.numel() == 0) {
     return false;
   }
+  // The operators below must not be checked in their turn.
+  const at::RecordFunctionGuard no_callbacks(/*is_enabled=*/false);
   const at::Tensor dense =
       tensor.is_complex() ? at::view_as_real(tensor.resolve_conj()).contiguous() : tensor.resolve_neg().contiguous();
   switch (dense.element_size()) {

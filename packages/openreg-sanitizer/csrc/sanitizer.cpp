@@ -2,7 +2,6 @@
 #include "sanitizer.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "host_access.h"
@@ -23,37 +22,6 @@ namespace {
 constexpr size_t kNodes = size_t{1} << 20;
 constexpr size_t kRedZone = 256;  // bytes: more than a kernel's widest vector, less than the allocator's unit
 
-template <size_t kSize>
-bool contains(const std::array<std::string_view, kSize>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// Returns true if a task uses the values of an operand, so that they must have been written. Copies on the device move
-// undefined bytes without harm, as of padding. With beta = 0, the products below do not use their first operand.
-bool uses_content(const orTaskInfo& task, size_t index, bool is_copy_to_host) {
-  static constexpr std::array<std::string_view, 8> kCopies = {
-      "aten::_copy_from", "aten::copy_",          "aten::clone",        "aten::cat",
-      "aten::stack",      "aten::_foreach_copy_", "aten::index_select", "aten::split_with_sizes_copy"};
-  static constexpr std::array<std::string_view, 6> kProducts = {"aten::addmm",  "aten::addmv", "aten::baddbmm",
-                                                                "aten::addbmm", "aten::addr",  "aten::addmm_"};
-  static constexpr std::array<std::string_view, 9> kUpdates = {
-      "aten::add_",     "aten::sub_",  "aten::mul_",          "aten::div_",         "aten::addcmul_",
-      "aten::addcdiv_", "aten::lerp_", "aten::_foreach_add_", "aten::_foreach_mul_"};
-  const orAccess access = task.operands[index].access;
-  if (is_copy_to_host) {
-    return index == 1;
-  }
-  if (task.kind != orTaskKernel || task.name == nullptr) {
-    return false;
-  }
-  std::string_view name = task.name;
-  name = name.substr(0, name.find('.'));
-  if (access == orAccessReadWrite) {
-    return contains(kUpdates, name);
-  }
-  return !contains(kCopies, name) && !(index == 0 && contains(kProducts, name));
-}
-
 // Returns the red zone that a task fills.
 RedZone zone_of(const orTaskInfo& task) {
   const auto begin = reinterpret_cast<uintptr_t>(task.operands[0].address);
@@ -68,8 +36,8 @@ Sanitizer& Sanitizer::instance() {
 }
 
 void Sanitizer::start(const ProcessSettings& settings) {
+  runtime::ensure_initialized();  // throws in a forked child, which may have inherited the mutex locked
   const std::lock_guard<std::mutex> control(control_);
-  runtime::ensure_initialized();
   std::vector<orStream_t> defaults;
   for (int device = 0; device < runtime::device_count(); ++device) {
     orStream_t stream = nullptr;
@@ -79,6 +47,8 @@ void Sanitizer::start(const ProcessSettings& settings) {
   launches_block_ = settings.launches_block;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    known_.clear();  // what an earlier session has found is new to this one
+    uses_.learn();
     ordering_ = Ordering();
     shadow_.clear();
     ordering_.set_default_streams(std::move(defaults));
@@ -102,6 +72,7 @@ void Sanitizer::start(const ProcessSettings& settings) {
     instance().on_access(name, stream, operands);
   };
   hooks.red_zone = kRedZone;
+  hooks.fills_red_zone = [](const void* address) { return instance().fills_red_zone(address); };
   runtime::set_tool_hooks(hooks);
   runtime::kernel_view(nullptr);  // computes the offset that on_complete() needs, which a callback must not
   is_active_ = true;
@@ -150,11 +121,15 @@ void Sanitizer::abandon() noexcept {
   StackTable::instance().close();
 }
 
-void Sanitizer::add_existing(uintptr_t address, size_t size, int device, int64_t stream) {
+void Sanitizer::renew() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  known_.clear();
+}
+
+void Sanitizer::add_existing(uintptr_t address, size_t size, int device, int64_t stream, bool is_private) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (shadow_.generation(address) == 0) {  // not allocated since start()
-    shadow_.allocate({address, address + size, device, {device, stream}, 0, 0}, /*is_private=*/false,
-                     /*was_written=*/true);
+    shadow_.allocate({address, address + size, device, {device, stream}, 0, 0}, is_private, /*was_written=*/true);
   }
 }
 
@@ -222,24 +197,25 @@ std::unique_ptr<Sanitizer::ZoneCheck> Sanitizer::submit(const orTaskInfo& task) 
 
 void Sanitizer::complete(const ZoneCheck& check) {
   std::vector<Conflict> conflicts;
+  bool is_new = false;
+  const std::unique_lock<std::mutex> lock(mutex_);
   for (const ZoneCheck::Zone& zone : check.zones) {
+    const RedZone now = shadow_.red_zone(zone.access.begin);
+    if (!check.is_replay && (now.begin != zone.bytes.begin || now.ticket != zone.bytes.ticket)) {
+      continue;  // the memory has another tensor already
+    }
     auto* const begin = static_cast<uint8_t*>(runtime::kernel_view(reinterpret_cast<void*>(zone.bytes.begin)));
     auto* const end = begin + (zone.bytes.end - zone.bytes.begin);
     if (std::any_of(begin, end, [](uint8_t byte) { return byte != runtime::kRedZoneByte; })) {
-      std::fill(begin, end, static_cast<uint8_t>(runtime::kRedZoneByte));  // the next task is not to blame
+      if (!check.is_replay) {
+        std::fill(begin, end, static_cast<uint8_t>(runtime::kRedZoneByte));  // the next task is not to blame
+      }
       conflicts.push_back({FindingKind::kOutOfBounds, {}, zone.life, zone.access, zone.life});
     }
   }
-  if (conflicts.empty()) {
-    return;
-  }
-  bool is_new = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    is_new = add(conflicts);
-  }
+  is_new = add(conflicts);
   if (is_new) {
-    request_report();
+    request_report();  // takes no lock
   }
 }
 
@@ -249,6 +225,11 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
   const auto node = task.node == 0 ? nodes_.end() : nodes_.find(task.node);
   const bool is_copy_to_host = task.kind == orTaskCopy && task.operand_count == 2 &&
                                shadow_.life(reinterpret_cast<uintptr_t>(task.operands[0].address)).device < 0;
+  if (task.node != 0 && node == nodes_.end()) {
+    shadow_.written_by_unknown(task.device);  // captured before start(), so that its tensors are unknown
+    return;
+  }
+  check.is_replay = task.node != 0;
   for (size_t i = 0; i < task.operand_count; ++i) {
     const orOperand& operand = task.operands[i];
     Access access;
@@ -256,7 +237,7 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
     access.end = access.begin + operand.size;
     access.ticket = task.ticket;
     access.queue = task.queue;
-    access.layout = task.node == 0 ? layout_of(operand, i) : 0;
+    access.layout = task.node == 0 && task.kind == orTaskKernel ? layout_of(operand, i) : 0;
     access.site = number;
     access.reads = (operand.access & orAccessRead) != 0;
     access.writes = (operand.access & orAccessWrite) != 0;
@@ -272,7 +253,9 @@ void Sanitizer::add_operands(const orTaskInfo& task, const Site& site, const Vec
     }
     // Without a layout, the range may have bytes between the elements that nothing has to write.
     const bool is_exact = task.kind != orTaskKernel || access.layout != 0;
-    const bool checks = task.node == 0 && access.reads && is_exact && uses_content(task, i, is_copy_to_host);
+    const bool checks =
+        task.node == 0 && access.reads && is_exact &&
+        (is_copy_to_host ? i == 1 : task.name != nullptr && uses_.uses_content(task.name, access.writes, i));
     const size_t before = conflicts.size();
     shadow_.access(access, clock, checks, task.node != 0, conflicts);
     RedZone zone;
@@ -486,6 +469,11 @@ bool Sanitizer::host_access(const char* operation, const void* begin, size_t siz
     request_report();
   }
   return false;
+}
+
+bool Sanitizer::fills_red_zone(const void* address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return is_active() && shadow_.is_unused(reinterpret_cast<uintptr_t>(address));
 }
 
 void Sanitizer::poison_on_host(const char* operation, const void* begin, size_t size, const Layout& layout) {

@@ -19,6 +19,7 @@
 #include "openreg/runtime/memory_observer.h"
 #include "openreg/runtime/operands.h"
 #include "openreg/runtime/tool_hooks.h"
+#include "operator_uses.h"
 #include "ordering.h"
 #include "shadow.h"
 #include "sites.h"
@@ -62,7 +63,9 @@ class Sanitizer {
   void settle();
 
   // Adds an allocation from before start(); its content counts as written.
-  void add_existing(uintptr_t address, size_t size, int device, int64_t stream);
+  void add_existing(uintptr_t address, size_t size, int device, int64_t stream, bool is_private);
+  // Counts findings that repeat earlier ones as new from now on, for a new session of Python. Thread-safe.
+  void renew();
 
   // Returns the findings from the number `begin` on, at most kFindings altogether. Thread-safe.
   std::vector<Finding> findings(size_t begin);
@@ -79,6 +82,8 @@ class Sanitizer {
   bool host_access(const char* operation, const void* begin, size_t size, const Layout& layout, bool writes);
   // Adds a finding: an operator has given the host a value that was computed from poisoned memory.
   void poison_on_host(const char* operation, const void* begin, size_t size, const Layout& layout);
+  // Returns true if the red zone of a new allocation may be filled. Thread-safe.
+  bool fills_red_zone(const void* address);
   // Returns true if the address may be pinned memory. Thread-safe and cheap.
   bool may_be_pinned(const void* address) const noexcept {
     const auto value = reinterpret_cast<uintptr_t>(address);
@@ -86,7 +91,7 @@ class Sanitizer {
            value < pinned_end_.load(std::memory_order_relaxed);
   }
 
-  static constexpr size_t kFindings = 10000;
+  static constexpr size_t kFindings = 100000;
 
  private:
   Sanitizer() = default;
@@ -97,7 +102,7 @@ class Sanitizer {
       Access access;
       Life life;
     };
-    StreamName stream;
+    bool is_replay = false;
     std::vector<Zone> zones;
   };
 
@@ -140,6 +145,7 @@ class Sanitizer {
   Ordering ordering_;
   Shadow shadow_{layouts_, ordering_};
   SiteTable sites_;
+  OperatorUses uses_;
   std::map<uint64_t, Node> nodes_;
   std::vector<Finding> findings_;
   std::map<std::tuple<FindingKind, uint32_t, uint32_t>, size_t> known_;

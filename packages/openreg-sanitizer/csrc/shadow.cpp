@@ -8,7 +8,8 @@ namespace openreg::sanitizer {
 namespace {
 
 constexpr size_t kAccesses = 512;  // of one allocation
-constexpr size_t kRuns = 4096;     // of a strided tensor that are tracked one by one
+constexpr size_t kRuns = 1024;     // of a strided tensor that are tracked one by one
+constexpr size_t kRanges = 1024;   // of written bytes in one allocation; with more, all count as written
 
 bool is_within(const Access& inner, const Access& outer) {
   return inner.begin >= outer.begin && inner.end <= outer.end;
@@ -51,6 +52,7 @@ Shadow::Block* Shadow::find(uintptr_t address) {
 }
 
 void Shadow::add_region(uintptr_t begin, size_t size, int device) {
+  blocks_.erase(blocks_.lower_bound(begin), blocks_.lower_bound(begin + size));  // of memory from before start()
   Block block;
   block.life = {begin, begin + size, device, {}, 0, 0};
   regions_[begin] = std::move(block);
@@ -224,6 +226,11 @@ void Shadow::mark_written(Block& block, const Access& access) {
   if (!visited) {
     add_range(block.written, access.begin, access.end);
   }
+  if (block.written.size() > kRanges) {
+    block.is_written = true;
+    block.written.clear();
+    return;
+  }
   const uintptr_t end = block.red_zone.end == 0 ? block.life.end : block.red_zone.begin;
   if (block.written.size() == 1 && block.written[0].first <= block.life.begin && block.written[0].second >= end) {
     block.is_written = true;
@@ -293,6 +300,19 @@ RedZone Shadow::red_zone(const Access& access, const VectorClock& clock) const {
   }
   const RedZone& zone = block->red_zone;
   return zone.queue == access.queue || zone.ticket <= clock.at(zone.queue) ? zone : RedZone();
+}
+
+bool Shadow::is_unused(uintptr_t address) const {
+  const Block* const block = find(address);
+  if (block == nullptr) {
+    return false;
+  }
+  const int64_t owner = ordering_.find(block->life.owner);
+  return std::all_of(block->remnants.begin(), block->remnants.end(), [&](const Remnant& remnant) {
+    const Access& access = remnant.access;
+    return access.queue == owner || access.ticket <= ordering_.host().at(access.queue) ||
+           (owner >= 0 && access.ticket <= ordering_.next(static_cast<uint32_t>(owner)).at(access.queue));
+  });
 }
 
 uint64_t Shadow::generation(uintptr_t address) const {

@@ -50,8 +50,8 @@ enum class FindingKind : uint8_t {
   kFreedInUse,     // memory is freed while a stream that was not recorded uses it; only a warning
 };
 
-// What is wrong between two accesses. Only kRace, kReuse, kHostRead and kHostWrite have a first access; that of the
-// others has site 0.
+// What is wrong between two accesses. kUninitialized, kUseAfterFree, kGraphInput, kOutOfBounds and kPoison have no
+// first access: its site is 0.
 struct Conflict {
   FindingKind kind;
   Access first;
@@ -105,6 +105,9 @@ class Shadow {
   // Returns the red zone that a task outside of a graph must not change: none in a private pool, where only a replay
   // fills it, and none if nothing orders its fill before the task. `clock`: what happens before the task.
   RedZone red_zone(const Access& access, const VectorClock& clock) const;
+
+  // Returns true if every earlier use of the allocation's memory precedes the next task of its stream.
+  bool is_unused(uintptr_t address) const;
 
   // Returns a number that is unique to the allocation that contains the address, or 0 if there is none or it is of a
   // private pool.

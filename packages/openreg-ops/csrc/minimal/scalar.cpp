@@ -13,6 +13,7 @@
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
+#include "openreg/runtime/tool_hooks.h"
 #include "support/torch_versions.h"
 
 namespace openreg::ops {
@@ -33,6 +34,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
                    {
                      // The host variable is pageable memory, so the copy blocks until the stream's tasks are complete.
                      const runtime::HostWait wait;
+                     const runtime::CallReasonGuard reason(runtime::CallReason::kWait);
                      status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
                    }
                    OPENREG_CHECK(status);

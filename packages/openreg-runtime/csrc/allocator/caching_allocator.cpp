@@ -113,7 +113,10 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
     throw_out_of_memory(index, size, failure);
   }
   if (C10_UNLIKELY(red_zone != 0)) {
-    fill_red_zone(static_cast<char*>(address) + size, red_zone, current_stream(index));
+    auto* const fills = tool_hook_state().fills_red_zone.load(std::memory_order_acquire);
+    if (fills != nullptr && fills(address)) {
+      fill_red_zone(static_cast<char*>(address) + size, red_zone, current_stream(index));
+    }
   }
   last_device() = index;
   trace_gpu([&](const auto& python) { python.trace_gpu_memory_allocation(kDeviceType, trace_id(address)); });

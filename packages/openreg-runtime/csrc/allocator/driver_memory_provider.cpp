@@ -14,6 +14,7 @@
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
+#include "openreg/runtime/tool_hooks.h"
 
 namespace openreg::runtime {
 
@@ -53,6 +54,7 @@ char* DriverMemoryProvider::allocate(size_t size) {
 }
 
 void DriverMemoryProvider::release(char* address) noexcept {
+  const CallReasonGuard reason(CallReason::kAllocator);
   OPENREG_WARN(orFree(address));
 }
 
@@ -65,6 +67,7 @@ MemoryInfo DriverMemoryProvider::memory_info() {
 
 void DriverMemoryProvider::synchronize() {
   const GilRelease release;
+  const CallReasonGuard reason(CallReason::kAllocator);
   const CurrentDevice current(index_);
   orDeviceSynchronize();
   orGetLastError();

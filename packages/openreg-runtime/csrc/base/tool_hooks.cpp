@@ -54,6 +54,7 @@ void set_tool_hooks(const ToolHooks& hooks) noexcept {
   tool_hook_state().before_memory.store(hooks.before_memory, std::memory_order_release);
   tool_hook_state().pinned.store(hooks.pinned, std::memory_order_release);
   tool_hook_state().access.store(hooks.access, std::memory_order_release);
+  tool_hook_state().fills_red_zone.store(hooks.fills_red_zone, std::memory_order_release);
   tool_hook_state().red_zone.store(hooks.red_zone, std::memory_order_release);
 }
 

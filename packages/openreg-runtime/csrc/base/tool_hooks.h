@@ -17,6 +17,7 @@ struct ToolHookState {
   std::atomic<void (*)(void*, size_t)> pinned{nullptr};
   std::atomic<void (*)(const char*, c10::Stream, const Operands&)> access{nullptr};
   std::atomic<size_t> red_zone{0};
+  std::atomic<bool (*)(const void*)> fills_red_zone{nullptr};
 };
 
 inline ToolHookState& tool_hook_state() {

@@ -21,8 +21,11 @@ def abandon() -> None:
 def is_active() -> bool:
     """Returns True between :func:`start` and :func:`stop`."""
 
-def add_existing(address: int, size: int, device: int, stream: int, /) -> None:
+def add_existing(address: int, size: int, device: int, stream: int, is_private: bool, /) -> None:
     """Adds an allocation of ``size`` bytes from before :func:`start`, which counts as written."""
+
+def renew() -> None:
+    """Counts findings that repeat earlier ones as new from now on, for a new session."""
 
 def findings(begin: int, /) -> list[dict[str, Any]]:
     """Returns the findings from number ``begin`` on, in the form that ``finding.py`` reads."""
@@ -35,6 +38,9 @@ def counts() -> list[int]:
 
 def statistics() -> dict[str, int]:
     """Returns the numbers of accesses in the shadow and of stacks, for tests of the memory that they take."""
+
+def register_exit_handler() -> None:
+    """Registers the handler that replaces the exit status, once for a program."""
 
 def fail_at_exit() -> None:
     """Makes the process end with status 66 where it would end with 0."""

@@ -38,6 +38,7 @@ def start() -> None:
         session.__enter__()
     except (SuppressionError, RuntimeError) as error:
         raise ImportError(f"{VARIABLE}={value}: {error}") from error
+    _C.register_exit_handler()
     atexit.register(_finish, session, path, os.getpid())
 
 
@@ -48,7 +49,7 @@ def _finish(session: sanitizer, path: Path | None, process: int) -> None:
     names.learn_from_main()
     found = session.findings
     warnings = session.warnings if os.environ.get(WARNINGS) == "1" else []
-    _sessions.report_rest()
+    _sessions.write_rest(session)
     for item in warnings:
         _write(text.render(item) + "\n")
     session.name_unused()

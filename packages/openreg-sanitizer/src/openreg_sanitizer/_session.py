@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import torch
 from torch.overrides import TorchFunctionMode
 
 from openreg_runtime import openreg
@@ -37,7 +38,8 @@ class _RaiseAtCall(TorchFunctionMode):
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        _sessions.report_new()
+        if not torch.compiler.is_compiling():  # Dynamo traces this method, and knows nothing of the native part
+            _sessions.report_new()
         return result
 
 
@@ -76,16 +78,17 @@ class sanitizer:
         if self._mode is not None:
             self._mode.__exit__(kind, error, traceback)
         if os.getpid() != self._process:
-            _sessions.forget()
             return
-        names.learn(sys._getframe(1))
-        _C.settle()
-        self._found = self._collect()
-        _sessions.end(self)
-        if self.action == "report":
-            _sessions.report_rest()
-            self.name_unused()
-        elif self.action == "raise" and kind is None and self.findings:
+        try:
+            names.learn(sys._getframe(1))
+            _C.settle()
+            self._found = self._collect()
+            if self.action == "report":
+                _sessions.write_rest(self)
+                self.name_unused()
+        finally:
+            _sessions.end(self)
+        if self.action == "raise" and kind is None and self.findings:
             raise SanitizerError(self.findings[0])
 
     @property
@@ -140,88 +143,114 @@ class _Sessions:
     """The open sessions of the process, the newest last, and the findings in Python's form."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets all sessions: at first, and in a forked child, which may have inherited the locks locked."""
+        self._lock = threading.RLock()  # of the members below
+        self._control = threading.Lock()  # of the native part's start and stop; may block on the device
         self._open: list[sanitizer] = []
         self._known: list[Finding] = []
         self._reported = 0
-        self._places: set[tuple[str, str, str]] = set()
+        self._written: set[tuple[str, str, str]] = set()
 
     def begin(self, session: sanitizer) -> None:
-        with self._lock:
-            if not self._open:
-                _C.start(
-                    launches_block=os.environ.get("OPENREG_LAUNCH_BLOCKING") == "1",
-                    is_poisoned=os.environ.get("OPENREG_POISON") == "1",
-                )
-                _add_existing()
-            self._open.append(session)
-            self._reported = _C.finding_count()
-            self._places.clear()
+        with self._control:
+            if self._open:
+                _C.renew()
+            else:
+                _start()
+            with self._lock:
+                self._open.append(session)
+                self._reported = _C.finding_count()
+                self._written.clear()
 
     def end(self, session: sanitizer) -> None:
-        with self._lock:
-            if session in self._open:
-                self._open.remove(session)
-            if not self._open:
+        with self._control:
+            with self._lock:
+                if session in self._open:
+                    self._open.remove(session)
+                is_last = not self._open
+            if is_last:  # without the lock: a task may wait for what another thread does after its next operator
                 _C.stop()
-
-    def forget(self) -> None:
-        """Forgets the sessions of the parent, in a forked child."""
-        _C.abandon()
-        self._open.clear()
 
     def finding(self, number: int) -> Finding:
         with self._lock:
-            if number >= len(self._known):
-                for data in _C.findings(len(self._known)):
-                    self._known.append(advice.advise(names.name(finding.read(data))))
+            while number >= len(self._known):
+                begin = len(self._known)
+                new = [advice.advise(names.name(finding.read(data))) for data in _C.findings(begin)]
+                if begin == len(self._known):  # a pending call may have been here meanwhile
+                    self._known += new
             return self._known[number]
-
-    def report_rest(self) -> None:
-        """Reports the findings that were not reported yet."""
-        with self._lock:
-            self._report(self._open[-1] if self._open else None)
 
     def report_new(self) -> None:
         """Takes new findings, on the main thread between two of its steps. Raises SanitizerError if requested."""
-        if self._reported == _C.finding_count():
+        if not self._open or self._reported == _C.finding_count():
             return
         names.learn_from_threads()
         names.learn(sys._getframe(1))
         with self._lock:
-            if self._open:
-                self._report(self._open[-1])
+            while self._open and self._reported < _C.finding_count():
+                found = self.finding(self._reported)
+                self._reported += 1
+                self._take(found, self._open[-1])
 
-    def _report(self, session: sanitizer | None) -> None:
-        while self._reported < _C.finding_count():
-            found = self.finding(self._reported)
-            self._reported += 1
-            is_new = found.places not in self._places
-            self._places.add(found.places)
-            if not is_new or found.is_warning or (session is not None and session.is_suppressed(found)):
-                continue
-            if session is not None and session.action == "raise":
-                raise SanitizerError(found)
-            if session is None or session.action == "report":
-                _write(text.render(found) + "\n")
+    def write_rest(self, session: sanitizer) -> None:
+        """Writes the findings of a session that nothing has written: of threads, or of an error that was caught."""
+        with self._lock:
+            for found in session.findings:
+                if found.places not in self._written:
+                    self._written.add(found.places)
+                    _write(text.render(found) + "\n")
+
+    def _take(self, found: Finding, session: sanitizer) -> None:
+        if found.is_warning or found.places in self._written or session.is_suppressed(found):
+            return
+        if session.action == "raise":
+            raise SanitizerError(found)
+        if session.action == "report":
+            self._written.add(found.places)
+            _write(text.render(found) + "\n")
 
 
 def _write(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def _start() -> None:
+    """Starts the native part, and adds the allocations from before, whose content counts as written."""
+    _C.start(
+        launches_block=os.environ.get("OPENREG_LAUNCH_BLOCKING") == "1",
+        is_poisoned=os.environ.get("OPENREG_POISON") == "1",
+    )
+    try:
+        _add_existing()
+    except BaseException:
+        _C.stop()
+        raise
+
+
 def _add_existing() -> None:
-    """Adds the allocations from before the start, whose content counts as written."""
     for segment in openreg.memory_snapshot():
         address = segment["address"]
+        is_private = tuple(segment["segment_pool_id"]) != (0, 0)
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
-                _C.add_existing(block.get("address", address), block["size"], segment["device"], segment["stream"])
+                _C.add_existing(
+                    block.get("address", address), block["size"], segment["device"], segment["stream"], is_private
+                )
             address += block["size"]
 
 
 _sessions = _Sessions()
-after_fork_in_child(_sessions.forget)
+
+
+def _forget_in_child() -> None:
+    _C.abandon()
+    _sessions.forget()
+
+
+after_fork_in_child(_forget_in_child)
 report_new = _sessions.report_new
 
 

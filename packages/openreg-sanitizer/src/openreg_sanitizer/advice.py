@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from openreg_sanitizer.finding import Access, Finding, Frame, Stack, StreamId, user_frame
 
-_CURRENT = "torch.openreg.current_stream()"
-
 
 def advise(finding: Finding) -> Finding:
     """Returns the finding with the line that is missing and the place where it belongs."""
@@ -23,6 +21,13 @@ def _before(frame: Frame | None) -> str:
 
 def _after(frame: Frame | None) -> str:
     return f"after {frame}" if frame else "after the first access"
+
+
+def _consumer(stream: StreamId | None) -> str:
+    """Returns an expression for the stream that has to wait: the program's variable, else the current stream."""
+    if stream is None:
+        return "torch.openreg.current_stream()"
+    return stream.name or f"torch.openreg.current_stream({stream.device or ''})"
 
 
 def expression(stream: StreamId | None) -> str:
@@ -45,8 +50,7 @@ def _race(finding: Finding) -> tuple[str, str, str]:
     assert first is not None
     if _is_communication(first) and not _is_communication(second):
         return "work.wait()", _before(second.frame), "the collective with async_op=True returned `work`"
-    consumer = second.stream.name if second.stream and second.stream.name else _CURRENT
-    return f"{consumer}.wait_stream({expression(first.stream)})", _before(second.frame), ""
+    return f"{_consumer(second.stream)}.wait_stream({expression(first.stream)})", _before(second.frame), ""
 
 
 def _reuse(finding: Finding) -> tuple[str, str, str]:
@@ -54,9 +58,8 @@ def _reuse(finding: Finding) -> tuple[str, str, str]:
     assert first is not None
     if first.stream == finding.first_life.stream:
         # The memory is new to a stream that does not wait for the one that it was allocated for.
-        consumer = second.stream.name if second.stream and second.stream.name else _CURRENT
         hint = f"the tensor was allocated for {first.stream}, which may not have finished with the memory"
-        return f"{consumer}.wait_stream({expression(first.stream)})", _before(second.frame), hint
+        return f"{_consumer(second.stream)}.wait_stream({expression(first.stream)})", _before(second.frame), hint
     name = variable(finding.first_life.allocated) or "tensor"
     hint = "record_stream() makes the allocator wait for that stream before it reuses the memory"
     return f"{name}.record_stream({expression(first.stream)})", _after(first.frame), hint
@@ -76,7 +79,7 @@ def _free(finding: Finding) -> tuple[str, str, str]:
 
 
 def _uninitialized(_: Finding) -> tuple[str, str, str]:
-    return "", "", "write the tensor first, or create it with torch.zeros() instead of torch.empty(). This is no race"
+    return "", "", "write the tensor first, or create it with torch.zeros() instead of torch.empty(); this is no race"
 
 
 def _graph(_: Finding) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -17,6 +17,7 @@ from openreg_sanitizer.finding import Access, Finding, StreamId, place_of
 
 # Before Python 3.13 the frame of a function keeps a copy of its variables for who reads them.
 _IS_COPY = sys.version_info < (3, 13)
+_OWN_REFERENCES = 3
 _names: dict[tuple[int, int], str] = {}
 
 
@@ -29,19 +30,28 @@ def learn(frame: FrameType | None) -> None:
             for scope in (variables, frame.f_globals):
                 for name, value in list(scope.items()):
                     _note(found, name, value)
+            del scope
             if _IS_COPY and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-                variables.clear()  # the copy would keep tensors alive until the function returns
+                # The copy would keep tensors alive until the function returns. A program that has called locals() holds
+                # this dictionary, too: besides the frame, `variables` and the argument there is a fourth reference.
+                if sys.getrefcount(variables) <= _OWN_REFERENCES:
+                    variables.clear()
         frame = frame.f_back
     _names.update(found)  # a stream that the program creates anew has the number of an old one
 
 
 def _note(found: dict[tuple[int, int], str], name: str, value: object) -> None:
-    if isinstance(value, torch.Stream):
+    if _is_stream(value):
         found.setdefault((value.device_index, value.stream_id), name)
     elif name in ("self", "cls"):
         for attribute, item in _attributes(value):
-            if isinstance(item, torch.Stream):
+            if _is_stream(item):
                 found.setdefault((item.device_index, item.stream_id), f"{name}.{attribute}")
+
+
+def _is_stream(value: object) -> TypeGuard[torch.Stream]:
+    """Returns True for a stream. isinstance() would run code of the program: the property ``__class__`` of a proxy."""
+    return issubclass(type(value), torch.Stream)
 
 
 def _attributes(value: object) -> Iterator[tuple[str, Any]]:

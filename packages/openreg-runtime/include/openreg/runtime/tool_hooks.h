@@ -34,7 +34,7 @@ OPENREG_RUNTIME_API const std::vector<OperandLayout>& operand_layouts() noexcept
 enum class CallReason : uint8_t {
   kProgram,    // the program's own call, or an implicit wait (OPENREG_LAUNCH_BLOCKING)
   kWait,       // the program waits for a stream
-  kAllocator,  // an allocator records or queries an event, to find out when freed memory may be reused
+  kAllocator,  // an allocator waits, or records or queries an event, to find out when freed memory may be reused
   kPoison,     // the allocator fills new memory with the poison pattern
   kRedZone,    // the allocator fills the red zone of a block, see ToolHooks
   kTool,       // a tool calls for itself, which is no part of the program
@@ -86,10 +86,13 @@ struct ToolHooks {
   void (*pinned)(void* address, size_t size) = nullptr;
   // Called by report_access(), on its thread.
   void (*access)(const char* name, c10::Stream stream, const Operands& operands) = nullptr;
-  // Bytes that the caching allocator adds after each new allocation of device memory. A task of the allocation's
-  // stream, whose CallReason is kRedZone, fills them with kRedZoneByte; a kernel that changes them writes beyond its
-  // operand. 0: none.
+  // Bytes that the caching allocator adds after each new allocation of device memory, or 0. A kernel that changes them
+  // writes beyond its allocation.
   size_t red_zone = 0;
+  // Called after an allocation with a red zone, without a lock. If it returns true, a task of the allocation's stream,
+  // whose CallReason is kRedZone, fills the zone with kRedZoneByte. It must return false while another stream may still
+  // use the memory, because that would change what a correct program computes.
+  bool (*fills_red_zone)(const void* address) = nullptr;
 };
 
 // Replaces the hooks of the process. A call of the previous hooks may still be running. Thread-safe.
