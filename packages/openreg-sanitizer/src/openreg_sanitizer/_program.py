@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from pathlib import Path
 
 from openreg_sanitizer import _C, names, text
-from openreg_sanitizer._session import Action, _sessions, _write, sanitizer, write_report
+from openreg_sanitizer._session import Action, SanitizerError, _sessions, _write, sanitizer, write_report
 from openreg_sanitizer.suppressions import SuppressionError
 
 VARIABLE = "OPENREG_SANITIZER"
@@ -49,6 +50,9 @@ def _finish(session: sanitizer, path: Path | None, process: int) -> None:
     names.learn_from_main()
     found = session.findings
     warnings = session.warnings if os.environ.get(WARNINGS) == "1" else []
+    ended_by = getattr(sys, "last_value", None)
+    if isinstance(ended_by, SanitizerError):
+        _sessions.note_written(ended_by.finding)  # with its traceback
     _sessions.write_rest(session)
     for item in warnings:
         _write(text.render(item) + "\n")

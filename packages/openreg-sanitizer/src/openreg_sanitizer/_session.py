@@ -195,6 +195,11 @@ class _Sessions:
                 self._reported += 1
                 self._take(found, self._open[-1])
 
+    def note_written(self, found: Finding) -> None:
+        """Notes that a finding needs to be written no more."""
+        with self._lock:
+            self._written.add(found.places)
+
     def write_rest(self, session: sanitizer) -> None:
         """Writes the findings of a session that nothing has written: of threads, or of an error that was caught."""
         with self._lock:

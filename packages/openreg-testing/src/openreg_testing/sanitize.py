@@ -2,7 +2,7 @@
 """The option ``--sanitize``: a test fails if work of its streams has no order, with the line that is missing.
 
 openreg-sanitizer does the work. It observes from the first test to the last, and each test has the findings of its
-time, those of its fixtures included.
+call. Findings of fixtures belong to no test.
 """
 
 from __future__ import annotations
