@@ -31,8 +31,8 @@ def learn(frame: FrameType | None) -> None:
                 for name, value in list(scope.items()):
                     _note(found, name, value)
             del scope
-            # The copy would keep tensors alive until the function returns. A program that has called locals() holds this
-            # dictionary, too: besides the frame, `variables` and the argument there is a fourth reference.
+            # The copy would keep tensors alive until the function returns. A program that has called locals() holds the
+            # same dictionary: besides the frame, `variables` and the argument there is a fourth reference.
             is_copy = _IS_COPY and frame.f_code.co_flags & inspect.CO_OPTIMIZED
             if is_copy and sys.getrefcount(variables) <= _OWN_REFERENCES:
                 variables.clear()
