@@ -40,7 +40,7 @@ def from_the_storage(self, name, call_args, **others):
 # What is replaced, by what, and the case that fails.
 MISTAKES = {
     "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers"),
-    "fused as for a GPU": (scheduling, "_keep_loops", lambda scheduler: None, "softmaxes"),
+    "fused as for a GPU": (scheduling, "_disable_gpu_fusions", lambda scheduler: None, "softmaxes"),
     "positions are counted in loops": (rewriting, "_REWRITTEN", {}, "positions"),
     "strides are forgotten": (wrapper._DeviceWrapperMixin, "make_allocation", dense, "strides_and_offsets"),
     "parts begin together": (wrapper._DeviceWrapperMixin, "codegen_reinterpret_view", without_offset, "joining"),

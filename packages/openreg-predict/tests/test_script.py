@@ -98,7 +98,7 @@ def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
         ),
         (["compare", "SCRIPT", "--device", "h100", "--what-if", "set:SIZE=2"], "assigns no SIZE at its top level"),
         (["calibrate", "chip.txt"], "give a file that ends with .toml"),
-        (["calibrate", "chip.toml", "--device", "h100"], "go with --data"),
+        (["calibrate", "chip.toml", "--device", "h100"], "require --data"),
         (["validate"], "give --data DIR"),
         (["validate", "--data", "nowhere"], "has no folder 'label'"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The module ``torch.openreg.amp``: PyTorch's mixed-precision tools with the device filled in."""
+"""Defines the module ``torch.openreg.amp``: PyTorch's functions for mixed precision, with this device as argument."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _DEVICE_TYPE = "openreg"
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """The types that ``torch.autocast("openreg", dtype=...)`` takes; the first is the default."""
+    """Returns the dtypes that ``torch.autocast("openreg", dtype=...)`` accepts. The first one is the default."""
     return [torch.float16, torch.bfloat16]
 
 
 class autocast(torch.amp.autocast_mode.autocast):
-    """``torch.autocast("openreg", ...)``: a context and a decorator, for the thread that enters it.
+    """The context or decorator ``torch.autocast("openreg", ...)``, which applies to the thread that enters it.
 
-    ``dtype`` is one of :func:`get_amp_supported_dtype`; PyTorch warns about another and leaves autocast disabled. Like
-    ``torch.cuda.amp.autocast``, it has defaults of its own. ``torch.autocast("openreg")`` takes arguments that are left
-    out from the surrounding context instead. ``cache_enabled`` keeps the casts of float32 parameters until the
-    outermost context ends.
+    ``dtype`` is one of :func:`get_amp_supported_dtype`; for another dtype PyTorch warns and disables autocast. With
+    ``cache_enabled``, casts of float32 parameters are cached until the outermost context ends. The defaults are fixed,
+    as in ``torch.cuda.amp.autocast``. ``torch.autocast("openreg")`` differs: it takes omitted arguments from the
+    surrounding context.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class autocast(torch.amp.autocast_mode.autocast):
 
 
 class GradScaler(torch.amp.GradScaler):
-    """``torch.amp.GradScaler("openreg", ...)``; without the device, PyTorch would make a scaler for CUDA.
+    """The scaler ``torch.amp.GradScaler("openreg", ...)``; without the argument, PyTorch creates a scaler for CUDA.
 
-    Scales the loss, takes the scale out of the gradients, skips a step whose gradients hold an infinity or nan, and
-    then lowers the scale. To do so takes operators: those of openreg-ops for tensors of this device.
+    Multiplies the loss by a scale and divides the gradients by it. If a gradient contains infinity or NaN, it skips the
+    step and lowers the scale. For tensors of this device it requires the operators of openreg-ops.
     """
 
     def __init__(
@@ -62,19 +62,20 @@ class GradScaler(torch.amp.GradScaler):
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None) -> Callable[..., Any]:
-    """``torch.amp.custom_fwd`` for this device: decorates ``forward`` of an autograd function.
+    """Decorates ``forward`` of an autograd function, as ``torch.amp.custom_fwd`` does for this device.
 
-    With ``cast_inputs``, and under autocast, ``forward`` gets its floating-point tensors of this device in that type
-    and runs with autocast disabled; without, it runs as the context says.
+    With ``cast_inputs``, inside an enabled autocast context, floating-point tensors of this device are converted to
+    that dtype and ``forward`` runs with autocast disabled. Without it, ``forward`` runs in the state of the context.
     """
     decorated: Callable[..., Any] = torch.amp.custom_fwd(fwd, device_type=_DEVICE_TYPE, cast_inputs=cast_inputs)
     return decorated
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """``torch.amp.custom_bwd`` for this device: runs ``backward`` with the autocast state that ``forward`` had.
+    """Decorates ``backward`` of an autograd function, as ``torch.amp.custom_bwd`` does for this device.
 
-    ``forward`` must be decorated with :func:`custom_fwd`, which notes that state.
+    ``backward`` runs with the autocast state of ``forward``, which must be decorated with :func:`custom_fwd`, because
+    that stores the state.
     """
     decorated: Callable[..., Any] = torch.amp.custom_bwd(bwd, device_type=_DEVICE_TYPE)
     return decorated

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Brings up the openreg device during ``import torch``.
+"""Registers the openreg device during ``import torch``.
 
-PyTorch calls :func:`autoload`, the entry point of the group ``torch.backends``, as one of the last
-steps of its own import (``torch/__init__.py``), unless ``TORCH_DEVICE_BACKEND_AUTOLOAD=0``. An
-exception ends that import; PyTorch shows it together with the switch.
+PyTorch calls :func:`autoload`, an entry point of the group ``torch.backends``, in one of the last steps of its import
+(``torch/__init__.py``), unless ``TORCH_DEVICE_BACKEND_AUTOLOAD=0``. An exception ends the import; PyTorch shows it
+together with the variable.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _REINSTALL = (
 
 
 def autoload() -> None:
-    """Imports openreg_runtime, and has it import the packages that announce themselves (``load_plugins()``).
+    """Imports openreg_runtime, and imports the installed plug-ins by its ``load_plugins()``.
 
-    Raises ImportError that names the package that failed and its root cause; its own exception is chained. Without
-    openreg-runtime it warns and does nothing.
+    Raises ImportError with the name of the package that failed and the root cause; the package's exception is chained.
+    If openreg-runtime is not installed, only warns.
     """
     if importlib.util.find_spec(_RUNTIME) is None:
         warnings.warn(_INSTALL_HINT, RuntimeWarning, stacklevel=2)
@@ -38,7 +38,7 @@ def autoload() -> None:
     try:
         __import__(_RUNTIME)
     except (Exception, SystemExit) as error:
-        # The runtime says what to do where it refuses; the import system fills in `name`.
+        # Python sets `name`. An ImportError without it comes from the runtime, whose message contains the remedy.
         advice = "" if isinstance(error, ImportError) and error.name is None else _REINSTALL
         raise ImportError(f"openreg-runtime failed to load: {type(error).__name__}: {error}{advice}") from error
     sys.modules[_RUNTIME].load_plugins()

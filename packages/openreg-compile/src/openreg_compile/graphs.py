@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device graphs for ``torch.compile(mode="reduce-overhead")``: a compiled graph's launches, recorded and replayed.
+"""Device graphs for ``torch.compile(mode="reduce-overhead")``: captures and replays a compiled graph's launches.
 
-The generated module wraps its function with ``graphify()``. The first call runs it, the second records it, further ones
-replay. Nothing is copied but inputs that come at another address than in the call before; results are not copied at
-all: they stand in the recording's own memory, and as long as one of them is alive, seen by its storage, that recording
-does not run.
+The generated module wraps its function with ``graphify()``. For each combination of sizes and stream, the first call
+runs the function, the second captures it into a device graph, and further calls replay that. An input whose address
+differs from that of the first call is copied into a buffer before each replay; other inputs are not copied.
+Results are not copied: they are in the graph's memory. A graph is not replayed while a storage of its last results is
+still referenced.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from openreg_runtime import openreg
 
 _log = logging.getLogger(__name__)
 
-# Of one compiled graph: with more, calls run without a recording.
+# The most recordings of one compiled graph. Beyond that, calls run without one.
 _MOST_RECORDINGS = 8
-# Combinations of sizes and stream of which anything is remembered.
+# The most combinations of sizes and stream with a call history. Calls with further ones run without a recording.
 _MOST_KEYS = 64
 
 Call = Callable[[list[Any]], Any]
@@ -32,7 +33,7 @@ Call = Callable[[list[Any]], Any]
 
 @dataclass
 class _InputAlias:
-    """An output that is an input, or a view of one."""
+    """An output that is an input or a view of one. ``number`` is the index of the input."""
 
     number: int
     is_itself: bool
@@ -40,49 +41,54 @@ class _InputAlias:
     stride: tuple[int, ...]
     offset: int | torch.SymInt
 
-    def take(self, inputs: Sequence[Any]) -> Tensor:
-        given: Tensor = inputs[self.number]
-        return given if self.is_itself else given.as_strided(self.size, self.stride, self.offset)
+    def resolve(self, inputs: Sequence[Any]) -> Tensor:
+        base: Tensor = inputs[self.number]
+        return base if self.is_itself else base.as_strided(self.size, self.stride, self.offset)
 
 
 @dataclass
 class _GraphOutput:
-    """An output in the recording's memory, or one that is no tensor."""
+    """An output in the graph's memory, or one that is no tensor."""
 
     value: Any
 
-    def take(self, inputs: Sequence[Any]) -> Any:  # noqa: ARG002
+    def resolve(self, inputs: Sequence[Any]) -> Any:  # noqa: ARG002
         return self.value.detach() if isinstance(self.value, Tensor) else self.value
 
 
-def _result(value: Any, inputs: Sequence[Any]) -> _InputAlias | _GraphOutput:
+def _output(value: Any, inputs: Sequence[Any]) -> _InputAlias | _GraphOutput:
     if isinstance(value, Tensor):
-        for number, given in enumerate(inputs):
-            if isinstance(given, Tensor) and given.untyped_storage()._cdata == value.untyped_storage()._cdata:
-                return _InputAlias(number, value is given, value.size(), value.stride(), value.storage_offset())
+        for number, base in enumerate(inputs):
+            if isinstance(base, Tensor) and base.untyped_storage()._cdata == value.untyped_storage()._cdata:
+                return _InputAlias(number, value is base, value.size(), value.stride(), value.storage_offset())
     return _GraphOutput(value)
 
 
 class _Recording:
-    """A graph with the addresses that it reads and the results that it writes."""
+    """A device graph captured from one call, with the input addresses that it reads and its outputs.
+
+    ``changing`` are the numbers of the inputs that are copied into buffers before each replay. The graph reads the
+    other tensors at ``addresses``.
+    """
 
     def __init__(
         self, call: Call, inputs: list[Any], addresses: dict[int, int], changing: set[int], device: int
     ) -> None:
         self._copied = {number: torch.empty_like(inputs[number]) for number in sorted(changing)}
-        given = [self._copied.get(number, value) for number, value in enumerate(inputs)]
+        captured = [self._copied.get(number, value) for number, value in enumerate(inputs)]
         self._addresses = {number: address for number, address in addresses.items() if number not in changing}
         self._graph = openreg.Graph()
         with openreg.device(device), openreg.graph(self._graph):
-            results = call(list(given))
-        self._results = [_result(value, given) for value in results]
-        del given, results
-        ours = [one.value for one in self._results if isinstance(one, _GraphOutput) and isinstance(one.value, Tensor)]
+            results = call(list(captured))
+        self._outputs = [_output(value, captured) for value in results]
+        del captured, results
+        ours = [one.value for one in self._outputs if isinstance(one, _GraphOutput) and isinstance(one.value, Tensor)]
         storages = {value.untyped_storage()._cdata for value in ours}
+        # Any higher use count means that a result is referenced outside of this object.
         self._uses_of_ours = {storage: torch._C._storage_Use_Count(storage) for storage in storages}
 
-    def reads_where(self, addresses: dict[int, int]) -> bool:
-        """Whether the inputs that are read where they lie still lie there."""
+    def matches(self, addresses: dict[int, int]) -> bool:
+        """Returns True if the inputs that are not copied still have the addresses that the graph reads."""
         return all(addresses[number] == address for number, address in self._addresses.items())
 
     def is_in_use(self) -> bool:
@@ -90,24 +96,27 @@ class _Recording:
         return any(torch._C._storage_Use_Count(key) > uses for key, uses in self._uses_of_ours.items())
 
     def replay(self, inputs: Sequence[Any]) -> list[Any]:
-        """Runs it on the current stream, and gives its results."""
+        """Replays the graph on the current stream and returns its results, which the next replay overwrites."""
         if self._copied:
             torch._foreach_copy_(list(self._copied.values()), [inputs[number] for number in self._copied])
         self._graph.replay()
-        return [result.take(inputs) for result in self._results]
+        return [output.resolve(inputs) for output in self._outputs]
 
 
 @dataclass
 class _CallHistory:
-    """What is known of calls with the same sizes on the same stream."""
+    """The calls with one combination of sizes and stream."""
 
-    addresses: dict[int, int]  # of the first one's inputs, by their numbers
-    changing: set[int] = field(default_factory=set)  # inputs that have come from elsewhere since
+    addresses: dict[int, int]  # number of an input: its address in the first call
+    changing: set[int] = field(default_factory=set)  # numbers of the inputs that have had another address since
     recordings: list[_Recording] = field(default_factory=list)
 
 
 class _GraphedFunction:
-    """The function of a generated module; safe to be called by several threads."""
+    """The function of a generated module, captured and replayed.
+
+    Thread-safe: while one thread is in a call, calls of other threads run without a recording.
+    """
 
     def __init__(self, call: Call, device: int, mutated: frozenset[int]) -> None:
         self._call = call
@@ -115,23 +124,23 @@ class _GraphedFunction:
         self._mutated = mutated
         self._lock = threading.Lock()
         self._calls: dict[Any, _CallHistory] = {}
-        self._is_refused = False
+        self._is_disabled = False
 
     def __call__(self, inputs: list[Any]) -> Any:
-        if self._is_refused or openreg.is_current_stream_capturing() or not self._lock.acquire(blocking=False):
+        if self._is_disabled or openreg.is_current_stream_capturing() or not self._lock.acquire(blocking=False):
             return self._call(inputs)
         try:
             recording = self._recording(inputs)
             if recording is None:
                 return self._call(inputs)
-            given = list(inputs)
-            inputs.clear()
-            return recording.replay(given)
+            replayed = list(inputs)
+            inputs.clear()  # the boxed calling convention: the callee releases the inputs
+            return recording.replay(replayed)
         finally:
             self._lock.release()
 
     def _recording(self, inputs: list[Any]) -> _Recording | None:
-        """One that can be replayed now; None where the call has to run as it is."""
+        """Returns a recording that can be replayed now, or None if the call has to run without one."""
         key = (
             openreg.current_stream(self._device),
             *(value for value in inputs if not isinstance(value, Tensor)),
@@ -144,9 +153,9 @@ class _GraphedFunction:
             return None
         calls.changing |= {number for number, address in addresses.items() if calls.addresses[number] != address}
         if calls.changing & self._mutated:
-            return None  # what it writes to has to be where the caller looks
-        # One that reads where an input lay before cannot be used again.
-        calls.recordings = [recording for recording in calls.recordings if recording.reads_where(addresses)]
+            return None  # the function writes to this input, so a copy of it would not do
+        # A recording that reads a former address of an input cannot be replayed any more.
+        calls.recordings = [recording for recording in calls.recordings if recording.matches(addresses)]
         for recording in calls.recordings:
             if not recording.is_in_use():
                 return recording
@@ -155,13 +164,16 @@ class _GraphedFunction:
         try:
             recording = _Recording(self._call, inputs, addresses, calls.changing, self._device)
         except RuntimeError as error:
-            _log.info("a compiled graph runs without a device graph: %s", error)
-            self._is_refused = True
+            _log.info("a compiled graph runs without a device graph, because its capture failed: %s", error)
+            self._is_disabled = True
             return None
         calls.recordings.append(recording)
         return recording
 
 
 def graphify(call: Call, device: int, mutated: Sequence[int]) -> Call:
-    """The same function, recorded and replayed: on one device, with the numbers of the inputs that it writes to."""
+    """Returns a function that captures and replays ``call``, which uses one device.
+
+    ``mutated`` are the numbers of the inputs that it writes to.
+    """
     return _GraphedFunction(call, device, frozenset(mutated))

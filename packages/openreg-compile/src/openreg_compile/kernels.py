@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles and loads the kernels of generated code, and keeps them (source: ``CppPythonBindingsCodeCache``).
+"""Compiles, loads and caches the kernels of generated code, on the basis of ``CppPythonBindingsCodeCache``.
 
-A kernel becomes an extension module with one function that launches it; ``include/openreg/compile/kernel.h`` is what it
-is made with. Generated code calls ``compile_kernel``.
+Each kernel becomes an extension module with one function that launches it. The header
+``include/openreg/compile/kernel.h`` defines that module. Generated code calls ``compile_kernel``.
 """
 
 from __future__ import annotations
@@ -27,25 +27,29 @@ Kernel = Callable[..., None]
 
 @clear_on_fresh_cache
 class _KernelCache(CppPythonBindingsCodeCache):
-    """Extension modules by the hash of their source and of the command that compiles them; on disk and in memory."""
+    """A cache of extension modules, on disk and in memory. The key is a hash of source and compiler command."""
 
-    cache: dict[str, Any] = {}  # noqa: RUF012  (as Inductor has it: one for the class)
+    cache: dict[str, Any] = {}  # noqa: RUF012  (Inductor requires one for the class)
 
     @staticmethod
     def cache_clear() -> None:
-        """Forgets what is in memory."""
+        """Clears the cache in memory."""
         _KernelCache.cache.clear()
 
     @classmethod
     def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], Kernel]:
-        """Compiles, with `submit` in another process; the result waits for that, and gives the function."""
-        # Behind Inductor's own header, which has to come first where it is precompiled. The cache's key is this text
-        # and the command, so what the header says has to show in the text.
+        """Returns a function that loads a kernel's module and returns the function that launches the kernel.
+
+        With `submit`, another process starts to compile it now, and the returned function waits for that process.
+        Otherwise the returned function compiles it. It raises an error of Inductor if the compilation fails.
+        """
+        # kernel.h follows Inductor's header, because a precompiled header has to be the first. The cache's key contains
+        # this text but not the content of kernel.h. So the text has the package versions, which imply that content.
         prefix, _, rest = source.partition("\n")
         header = f'#include "openreg/compile/kernel.h"  // {versions()}'
         code = f'{prefix}\n{header}\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
         flags = tuple(shlex.quote(f"-I{folder}") for folder in _INCLUDES)
-        # Compiled as for the CPU: of code for other devices Inductor thinks that it is no more than a call.
+        # Device type "cpu": for any other, Inductor optimizes little, because it expects only calls of GPU kernels.
         get_module = cls.load_async(code, "cpu", submit_fn=submit, extra_flags=flags)
 
         def get() -> Kernel:
@@ -56,7 +60,7 @@ class _KernelCache(CppPythonBindingsCodeCache):
 
 
 def extent(tensor: torch.Tensor) -> int:
-    """Returns the bytes of a tensor from its first element to its last: what observers see of a launch."""
+    """Returns the bytes from the first to the last element of a tensor, which a launch reports to observers."""
     if tensor.numel() == 0:
         return 0
     last = sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride(), strict=True))
@@ -64,14 +68,15 @@ def extent(tensor: torch.Tensor) -> int:
 
 
 def compile_kernel(async_compile: AsyncCompile, name: str, kinds: str, source: str) -> Any:
-    """The function that launches a kernel, or a future for which ``async_compile.wait()`` puts it in place.
+    """Compiles a kernel and returns the function that launches it, or a future of that function.
 
-    ``name`` is shown in errors and profiles. ``kinds`` has a letter for each parameter of the kernel: d for a tensor of
-    the device, h for a tensor of one element on the host, whose value is copied by the launch, n for a number.
-    ``source`` is C++ with a function ``kernel``.
+    If Inductor compiles in several processes, the result is a future, which ``async_compile.wait()`` replaces by the
+    function. ``name`` appears in errors and profiles. ``kinds`` has a letter for each parameter of the kernel: d for a
+    tensor on the device, h for a tensor of one element on the host, n for a number. The launch copies the value of an h
+    parameter. ``source`` is C++ with a function ``kernel``.
 
-    The function takes an argument for each parameter and the number of the device, launches on the device's current
-    stream, and returns. It raises ``torch.AcceleratorError`` where the launch fails.
+    The function takes an argument for each parameter and the index of the device. It launches on the device's current
+    stream, does not wait for the kernel, and raises ``torch.AcceleratorError`` if the launch fails.
     """
     if get_compile_threads() <= 1:
         return _KernelCache.load_kernel(name, kinds, source)()

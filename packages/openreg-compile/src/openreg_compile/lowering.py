@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How operators become loops (source: ``GraphLowering`` of Inductor): as they do for the CPU, whose loops ours are.
+"""Lowers operators of openreg devices to loops as for the CPU, by changes to objects of Inductor's ``GraphLowering``.
 
-Inductor selects the lowerings that suit loops in C++ by the device's name, "cpu". This module selects them for openreg
-nodes: by settings that hold while such a node is lowered, and by attributes of the graph, which change no other graph.
+Inductor selects the lowerings that suit C++ loops only for a device with the name "cpu". This module selects them for
+nodes of openreg devices. It patches settings while such a node is lowered, and changes attributes of one graph, so that
+other graphs do not change.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from openreg_compile.rewriting import is_ours
 
 _aten = torch.ops.aten
 
-# Functions that take long: what contains one and has several readers is computed once.
+# Slow functions. A result that contains one and has several readers is stored, so that it is computed once.
 _HEAVY = frozenset({"exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"})
 
 
 def lower_as_for_cpu(gm: GraphModule) -> None:
-    """Puts a node in front of a graph's operators, at which Inductor learns of the others."""
+    """Inserts a node before the operators of a graph. Its lowering changes how Inductor lowers the others."""
     first = next(node for node in gm.graph.nodes if node.op != "placeholder")
     with gm.graph.inserting_before(first):
         node = gm.graph.call_function(_prepare)
@@ -47,7 +48,7 @@ _prepare._inductor_lowering_function = True  # type: ignore[attr-defined]
 
 
 def _prepare_graph(graph: Any) -> None:
-    """Changes what one graph does with its nodes, and with the branches of ``torch.cond`` and the like in it."""
+    """Changes how one graph lowers its nodes, and its subgraphs such as the branches of ``torch.cond``."""
     if isinstance(graph.run_node, _RunNode):
         return
     if not graph.layout_opt and _prefers_channels_last(graph.module):
@@ -65,7 +66,7 @@ def _prepare_graph(graph: Any) -> None:
 
 
 class _RunNode:
-    """Lowers a node: one of our device with what holds for the CPU."""
+    """A replacement of ``GraphLowering.run_node`` that lowers the nodes of openreg devices as for the CPU."""
 
     def __init__(self, graph: GraphLowering) -> None:
         self._graph = graph
@@ -83,30 +84,33 @@ class _RunNode:
 
 @contextlib.contextmanager
 def _scalars_on_the_device(node: Node, environment: dict[Node, Any]) -> Iterator[None]:
-    """Has loops take tensors of the host without dimensions, which may stand beside ours, for the device's.
+    """Treats 0-dimensional CPU operands of a node as values of the device while the node is lowered to loops.
 
-    Inductor takes a result's device from the first operand, unless one is on a GPU that it knows. The loops still read
-    these numbers from the host, and an operator that is called gets them as they are.
+    Inductor uses the device of the first operand for the result, unless an operand is on a GPU that Inductor supports.
+    The loops still read these values from the host. A fallback, which calls the operator, gets the tensors unchanged.
     """
-    operands = {given: given.meta.get("val") for given in node.all_input_nodes}
-    tensors = {given: value for given, value in operands.items() if isinstance(value, torch.Tensor)}
+    operands = {operand: operand.meta.get("val") for operand in node.all_input_nodes}
+    tensors = {operand: value for operand, value in operands.items() if isinstance(value, torch.Tensor)}
     device = next((value.device for value in tensors.values() if value.device.type == "openreg"), None)
-    known = {}
+    originals = {}
     if device is not None and isinstance(node.target, torch._ops.OpOverload) and node.target not in fallbacks:
-        scalars = [given for given, value in tensors.items() if value.device.type == "cpu" and value.dim() == 0]
-        known = {given: environment[given] for given in scalars}
-    for given, value in known.items():
-        environment[given] = Pointwise.create(
+        numbers = [operand for operand, value in tensors.items() if value.device.type == "cpu" and value.dim() == 0]
+        originals = {operand: environment[operand] for operand in numbers}
+    for operand, value in originals.items():
+        environment[operand] = Pointwise.create(
             device=device, dtype=value.get_dtype(), inner_fn=value.make_loader(), ranges=[]
         )
     try:
         yield
     finally:
-        environment.update(known)
+        environment.update(originals)
 
 
 def _prefers_channels_last(gm: GraphModule) -> bool:
-    """Whether there is a convolution of ours: oneDNN's are faster so, and so are loops over images between them."""
+    """Returns True if the graph has a convolution on an openreg device and oneDNN is available.
+
+    With channels last, oneDNN's convolutions are faster, and so are the loops over images between them.
+    """
     return (
         config.layout_optimization
         and torch.backends.mkldnn.is_available()
@@ -115,19 +119,19 @@ def _prefers_channels_last(gm: GraphModule) -> bool:
 
 
 def _settings(node: Node) -> dict[str, Any]:
-    """What Inductor sets for the CPU."""
+    """Returns the settings that Inductor uses for a node on the CPU, as far as the user has not set them."""
     settings: dict[str, Any] = {}
     if config.realize_opcount_threshold is None:
         settings["realize_opcount_threshold"] = config.realize_cpu_opcount_threshold
     if config.realize_acc_reads_threshold is None:
         settings["realize_acc_reads_threshold"] = config.realize_cpu_acc_reads_threshold
-    if node.target is _aten.cat.default:  # each part by a loop of its own: one loop with conditions is not vectorised
+    if node.target is _aten.cat.default:  # a loop per part, because one loop with conditions is not vectorized
         settings.update(max_pointwise_cat_inputs=0, max_complex_pointwise_cat_inputs=0)
     return settings
 
 
 def _is_heavy(result: Any) -> bool:
-    """Whether a result that is not stored takes much time to compute again."""
+    """Returns True if a result is not stored and is slow to compute again."""
     storage = result.data if isinstance(result, TensorBox) else None
     data = storage.data if isinstance(storage, StorageBox) else None
     return isinstance(data, Pointwise | Reduction) and not _HEAVY.isdisjoint(data.inner_fn_opcount().used_ops)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lets a check in a parallel loop fail: an exception that left the loop would end the process.
+"""Makes kernels throw the exception of a failed check in a parallel loop after the loop.
 
-Inductor writes checks of indices into the loops of its kernels, as ``TORCH_CHECK(condition, ...)``. OpenMP lets no
-exception out of the thread that threw it, so each pass of the loop keeps the first one, and the kernel throws it at its
-end.
+Inductor writes checks of indices into the loops of its kernels, as ``TORCH_CHECK(condition, ...)``. An exception that
+leaves the body of an OpenMP loop terminates the process. So the body of each parallel loop catches exceptions, the
+kernel stores the first one, and throws it at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _LOOP = re.compile(r"#pragma omp for(?: collapse\((\d+)\))?[^\n]*\n")
 
 
 def keep_failures(source: str) -> str:
-    """The source of a kernel whose parallel loops keep exceptions; the same source where none is thrown in them."""
+    """Returns a kernel's source whose parallel loops catch exceptions, and which throws the first one at its end.
+
+    Returns the source unchanged if it has no check or no parallel loop. Raises ValueError if brackets do not match.
+    """
     start = _SIGNATURE.search(source)
     if start is None or "TORCH_CHECK(" not in source or "#pragma omp for" not in source:
         return source
@@ -32,7 +35,7 @@ def keep_failures(source: str) -> str:
 
 
 def _loop_body(text: str, loop: re.Match[str]) -> tuple[int, int]:
-    """Where the braces of what a parallel loop repeats stand; of collapsed loops, of the innermost."""
+    """Returns the positions of the braces of a parallel loop's body; of collapsed loops, those of the innermost."""
     position = loop.end()
     for _ in range(int(loop.group(1) or 1)):
         position = text.index("for", position)
@@ -42,7 +45,10 @@ def _loop_body(text: str, loop: re.Match[str]) -> tuple[int, int]:
 
 
 def _closing(text: str, opening: int, pair: str = "{}") -> int:
-    """Where the bracket closes that opens there. Literals in kernels have balanced ones."""
+    """Returns the position of the bracket that closes the one at ``opening``.
+
+    String literals count as code, which is correct because their brackets are balanced in generated kernels.
+    """
     depth = 0
     for position in range(opening, len(text)):
         depth += (text[position] == pair[0]) - (text[position] == pair[1])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Inductor has to know of a device (source: ``torch/_inductor/codegen/common.py``).
+"""Registers the device with Inductor (``torch/_inductor/codegen/common.py``).
 
-Importing this module registers; the package imports it once Inductor's registry has been imported. The code generators
-derive from modules that may be half imported then, so they are imported when a graph first needs one.
+The import of this module is the registration. The package imports it after Inductor's registry. At that time, modules
+of the code generators' base classes may be partially imported. So the code generators are imported when a graph first
+needs one.
 """
 
 from __future__ import annotations
@@ -30,27 +31,27 @@ _NO_COMPILER = (
 
 
 class DeviceOps(DeviceOpOverrides):
-    """How generated Python speaks of devices; of C++ nothing, because the C++ wrapper is refused."""
+    """The Python code for devices in generated modules. There is none in C++, because there is no C++ wrapper."""
 
     def import_get_raw_stream_as(self, name: str) -> str:
-        """Defines a function from a device's number to the handle of its current stream."""
+        """Returns code that defines a function from a device index to the handle of that device's current stream."""
         return f"def {name}(index):\n    return torch.openreg.current_stream(index).native_handle"
 
     def set_device(self, device_idx: int) -> str:
-        """Makes a device the current one."""
+        """Returns code that makes a device the current one."""
         return f"torch.openreg.set_device({device_idx})"
 
     def synchronize(self) -> str:
-        """Waits for the current device."""
+        """Returns code that synchronizes the current device."""
         return "torch.openreg.synchronize()"
 
     def device_guard(self, device_idx: int) -> str:
-        """A context in which a device is the current one."""
+        """Returns code for a context manager in which a device is the current one."""
         return f"torch.openreg.device({device_idx})"
 
 
 class _Scheduling:
-    """Makes a ``Scheduling``. A class, because Inductor checks whether it is derived from Triton's."""
+    """A factory of ``Scheduling`` that imports it on use. It is a class because Inductor calls ``issubclass`` on it."""
 
     def __new__(cls, scheduler: Any) -> Any:
         from openreg_compile.scheduling import Scheduling
@@ -59,22 +60,22 @@ class _Scheduling:
 
 
 class _Wrapper:
-    """Makes a ``Wrapper``."""
+    """A factory of ``Wrapper`` that imports it on use."""
 
-    supports_caching = True  # what generated code depends on shows in it, or in the name of the pass below
+    supports_caching = True  # generated code depends only on its own text and on the uuid of the pass below
 
     @staticmethod
     def create(*arguments: Any) -> Any:
-        """How Inductor makes a generator of wrappers."""
+        """Returns a wrapper generator. Inductor calls it for each graph."""
         from openreg_compile.wrapper import Wrapper
 
         return Wrapper.create(*arguments)
 
 
 class _PreCodegenPass(CustomGraphModulePass):
-    """Runs on each graph with a tensor of the device, before code is generated for it.
+    """A pass over each graph with a tensor of the device, before its code is generated.
 
-    Its name is part of the keys of Inductor's caches, so that code of another version of this package is not found.
+    ``uuid()`` is part of the keys of Inductor's caches, so that code of another version of this package is not reused.
     """
 
     def __call__(self, gm: GraphModule) -> None:
@@ -92,18 +93,18 @@ class _PreCodegenPass(CustomGraphModulePass):
         lower_as_for_cpu(gm)
 
     def uuid(self) -> str:
-        """What the code depends on and Inductor does not know: the packages, and whether there is one thread."""
+        """Returns what generated code depends on besides Inductor's own cache key: package versions, and one thread."""
         return versions() + (", one thread" if torch.get_num_threads() == 1 else "")
 
 
 @functools.cache
 def versions() -> str:
-    """The packages of the device with their versions: generated code depends on kernel.h, and on operators' strides."""
+    """Returns the names and versions of the device's packages. Code depends on kernel.h and on operators' strides."""
     return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())
 
 
 register_device_op_overrides("openreg", DeviceOps())
-# PyTorch's annotations ask for classes that are derived from its own; it calls no more than is here.
+# Any: PyTorch annotates subclasses of its own classes, but uses only what these classes define.
 _scheduling: Any = _Scheduling
 _wrapper: Any = _Wrapper
 _cpp_wrapper: Any = CppWrapper

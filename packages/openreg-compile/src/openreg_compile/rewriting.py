@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators that are written as others before Inductor lowers them, because it would lower them well for the CPU only.
+"""Rewrites operators of a graph before Inductor lowers them, where Inductor has a good lowering for the CPU only.
 
-The names are those of a graph after autograd, in which all views are of values that never change.
+The operators are those of a graph after autograd and functionalization, so the values of views never change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _aten = torch.ops.aten
 
 
 def rewrite(gm: GraphModule) -> None:
-    """Replaces nodes of our device in a graph."""
+    """Rewrites the nodes of openreg devices in a graph."""
     for node in list(gm.graph.nodes):
         function = _REWRITTEN.get(node.target)
         if function is not None and is_ours(node):
@@ -31,27 +31,27 @@ def rewrite(gm: GraphModule) -> None:
 
 
 def is_ours(node: Node) -> bool:
-    """Whether a node yields tensors of our device."""
+    """Returns True if a result of a node is a tensor on an openreg device."""
     values = pytree.tree_leaves(node.meta.get("val"))
     return any(isinstance(value, torch.Tensor) and value.device.type == "openreg" for value in values)
 
 
 def _call(graph: torch.fx.Graph, target: Any, *args: Any) -> Node:
-    """A new node, with what Inductor has to know of its value."""
+    """Inserts a call node with the fake tensor of its result, which Inductor requires."""
     node = graph.call_function(target, args)
 
-    def value(given: Any) -> Any:
-        return given.meta["val"] if isinstance(given, Node) else given
+    def value(argument: Any) -> Any:
+        return argument.meta["val"] if isinstance(argument, Node) else argument
 
     with V.fake_mode:
         node.meta["val"] = target(*pytree.tree_map(value, args))
     return node
 
 
-def _position_in_a_row(node: Node) -> None:
-    """Argmax of a whole tensor: of its elements in a row.
+def _flatten_arg_reduction(node: Node) -> None:
+    """Rewrites argmax or argmin of a whole tensor as that of a flattened tensor.
 
-    Loops may run over dimensions in any order, and for a device that it does not know Inductor counts their steps.
+    Otherwise the result would be the index of a loop step, and loops may run over the dimensions in any order.
     """
     source: Any = node.args[0]
     dim = _dims(node)
@@ -65,7 +65,7 @@ def _position_in_a_row(node: Node) -> None:
 
 
 def _variance_in_two_steps(node: Node) -> None:
-    """var_mean of few numbers: the mean first, then the distances from it. Welford's way divides at each step."""
+    """Rewrites var_mean of few numbers as a mean and a sum of squares. Welford's algorithm divides at each step."""
     source: Any = node.args[0]
     dims = _dims(node)
     correction: Any = node.kwargs.get("correction")
@@ -88,7 +88,7 @@ def _variance_in_two_steps(node: Node) -> None:
 
 
 def _scatter_by_operator(node: Node) -> None:
-    """Sums at indices: by the operator, as on the CPU. Loops on several threads add each number atomically."""
+    """Rewrites sums at indices as a call of the operator, as on the CPU. Parallel loops would use atomic additions."""
     reduce = node.args[4] if len(node.args) > 4 else node.kwargs.get("reduce", "sum")
     include_self = node.kwargs.get("include_self", True)
     if reduce != "sum" or len(node.args) < 4:
@@ -102,7 +102,7 @@ def _scatter_by_operator(node: Node) -> None:
 
 
 def _sum_at_indices(into: Any, dim: int, index: Any, source: Any, include_self: bool) -> Any:
-    """Sums at indices: lowers the node if Inductor calls it, and runs the operator where the graph is traced or run."""
+    """Lowers a sum at indices if Inductor lowers the graph. Runs the operator if the graph is traced or run."""
     if not isinstance(V.graph, GraphLowering):
         return _aten.scatter_reduce.two(into, dim, index, source, "sum", include_self=include_self)
     from torch._inductor import ir
@@ -122,7 +122,11 @@ def _dims(node: Node) -> Any:
 
 
 def _count(value: torch.Tensor, dims: Sequence[int] | None) -> int | None:
-    """How many numbers are reduced to one; None where they are too many, of another kind, or not known."""
+    """Returns how many numbers are reduced to one, or None.
+
+    None means that the number is unknown or above Inductor's threshold, or that the dtype is neither float32 nor
+    float64.
+    """
     sizes = [value.size(dim) for dim in dims or ()]
     if not sizes or value.dtype not in (torch.float32, torch.float64):
         return None
@@ -133,8 +137,8 @@ def _count(value: torch.Tensor, dims: Sequence[int] | None) -> int | None:
 
 
 _REWRITTEN: dict[Any, Callable[[Node], None]] = {
-    _aten.argmax.default: _position_in_a_row,
-    _aten.argmin.default: _position_in_a_row,
+    _aten.argmax.default: _flatten_arg_reduction,
+    _aten.argmin.default: _flatten_arg_reduction,
     _aten.scatter_add.default: _scatter_by_operator,
     _aten.scatter_reduce.two: _scatter_by_operator,
     _aten.var_mean.correction: _variance_in_two_steps,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which operators become one kernel, and the kernels' C++ (source: ``CppScheduling`` of Inductor).
+"""Fuses operators and generates the C++ kernels, on the basis of Inductor's ``CppScheduling``.
 
-The kernels are those that Inductor generates for the CPU. They differ in their caller: the device runs them, after the
-launch has returned.
+The kernels are those that Inductor generates for the CPU. Instead of the calling thread, the device runs them, after
+the launch has returned.
 """
 
 from __future__ import annotations
@@ -21,66 +21,67 @@ from openreg_compile.parallel_checks import keep_failures
 
 
 def _as_cpp() -> AbstractContextManager[Any]:
-    """Settings of Inductor while it writes our kernels, which other devices in the same process do not see.
+    """Patches Inductor's settings while it generates kernels for openreg devices. Other devices do not see them.
 
-    For a device that it does not know it takes ``cuda_backend`` for the language. The number of threads is that of the
-    device's engine when the kernel runs; how much work is worth several is judged for those of this process.
+    For a device that has no setting for the language of its kernels, Inductor uses ``cuda_backend``. A kernel uses the
+    threads that the device's engine has when it runs. Whether a loop is worth several threads depends on the number in
+    this process.
     """
     settings: AbstractContextManager[Any] = config.patch(
         {
             "cuda_backend": "cpp",
             "cpp.dynamic_threads": True,
-            "cpp.threads": max(2, torch.get_num_threads()),  # for one it would leave out what keeps threads apart
+            "cpp.threads": max(2, torch.get_num_threads()),  # with 1, serial loops would have no omp single
         }
     )
     return settings
 
 
 class _Kernel(CppKernelProxy):
-    """Loops on one thread where there is too little work for several, although their number is not known yet.
+    """A kernel that runs a loop on one thread if it has too little work for several.
 
-    Inductor leaves that to OpenMP, which wakes all of its threads for the smallest loop.
+    With a dynamic number of threads, Inductor makes every loop parallel, and OpenMP wakes all threads for the smallest.
     """
 
     def decide_parallel_depth(self, max_parallel_depth: ParallelDepth, threads: int) -> ParallelDepth:
-        """How many of the outer loops are divided among threads; none is the answer as well."""
+        """Returns how many outer loops are divided among threads, or none, as for a fixed number of threads."""
         with config.patch("cpp.dynamic_threads", False):
             depth: ParallelDepth = super().decide_parallel_depth(max_parallel_depth, threads)
         return depth
 
 
 class Scheduling(CppScheduling):
-    """One for each device of a graph."""
+    """The scheduling of the nodes on one device of a graph."""
 
     kernel_proxy_cls = _Kernel
 
     def __init__(self, scheduler: Any) -> None:
         super().__init__(scheduler)
         if scheduler is not None:
-            _keep_loops(scheduler)
+            _disable_gpu_fusions(scheduler)
 
     def codegen_node(self, node: Any) -> None:
-        """Adds a node's loops to the kernel at hand."""
+        """Adds the loops of a node to the current kernel."""
         with _as_cpp():
             super().codegen_node(node)
 
     def codegen_template(self, *args: Any, **kwargs: Any) -> Any:
-        """Writes a kernel from a template."""
+        """Generates a kernel from a template."""
         with _as_cpp():
             return super().codegen_template(*args, **kwargs)
 
     def flush(self) -> None:
-        """Ends the kernel at hand: defines it, and writes its launch."""
+        """Ends the current kernel: generates its definition and its launch."""
         nodes = self.kernel_group.scheduled_nodes
         if not nodes:
             super().flush()
             return
-        # By now the graph may have come to a node of another device.
+        # The graph's current node may already be on another device.
         with _as_cpp(), V.graph.set_current_device(nodes[0].get_device()):
             super().flush()
 
     def define_kernel(self, src_code: str, nodes: Sequence[Any], kernel_args: Any = None) -> str:
-        """Writes a kernel into the wrapper, unless it stands there; returns its name."""
+        """Adds the definition of a kernel to the wrapper, unless it has an equal one, and returns the kernel's name."""
         wrapper = V.graph.wrapper_code
         arguments = self.kernel_group.args if kernel_args is None else kernel_args
         _, call_arguments, types = arguments.cpp_argdefs()
@@ -100,33 +101,36 @@ class Scheduling(CppScheduling):
 
 
 def _kind(name: str, type_: str) -> str:
-    """What the launch does with an argument: d, of the device; h, a tensor on the host, copied; n, a number."""
+    """Returns the kind of a kernel argument: d (device tensor), h (host tensor, copied by the launch) or n (number)."""
     if "*" not in type_:
         return "n"
     buffer = V.graph.try_get_buffer(name)
     return "h" if buffer is not None and buffer.get_device() == torch.device("cpu") else "d"
 
 
-# What Inductor tries with the loops of two nodes on other devices than the CPU, and what means that it did nothing.
-_NOT_FOR_CPU = {
+# Method of Inductor's scheduler that changes the loops of two nodes to fuse them, except on the CPU: its result if it
+# changes nothing.
+_GPU_FUSIONS = {
     "_try_reindex_pointwise_for_reduction": False,
     "shared_data_after_inverting_indexing": -1,
     "shared_data_after_reordering_loop": -1,
 }
 
 
-def _keep_loops(scheduler: Any) -> None:
-    """Keeps fusions from this graph's nodes that their authors try on GPUs only: loops in C++ would come out wrong.
+def _disable_gpu_fusions(scheduler: Any) -> None:
+    """Disables fusions that are meant for GPUs on this graph's openreg nodes, because their C++ loops would be wrong.
 
-    Inductor tries them for nodes of every device except the CPU; there is no setting for one device.
+    Inductor tries these fusions on every device except the CPU, and has no setting for a single device.
     """
-    for name, nothing in _NOT_FOR_CPU.items():
-        setattr(scheduler, name, _unless_ours(getattr(scheduler, name), nothing))
+    for name, nothing in _GPU_FUSIONS.items():
+        setattr(scheduler, name, _without_openreg(getattr(scheduler, name), nothing))
 
 
-def _unless_ours(original: Callable[[Any, Any], Any], nothing: int) -> Callable[[Any, Any], Any]:
+def _without_openreg(original: Callable[[Any, Any], Any], nothing: int) -> Callable[[Any, Any], Any]:
+    """Returns a method that returns `nothing` if a node is on an openreg device, and else calls `original`."""
+
     def attempt(node1: Any, node2: Any) -> Any:
-        ours = any(node.get_device().type == "openreg" for node in (node1, node2))
-        return nothing if ours else original(node1, node2)
+        is_openreg = any(node.get_device().type == "openreg" for node in (node1, node2))
+        return nothing if is_openreg else original(node1, node2)
 
     return attempt

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lets Inductor's C++ compiler work with paths that have spaces and quotes (``torch/_inductor/cpp_builder.py``).
+"""Makes Inductor's C++ compiler accept paths with spaces and quotes (``torch/_inductor/cpp_builder.py``).
 
-``CppBuilder`` joins the parts of a command to one line and has it split as a shell would, yet it quotes only the paths
-of include folders. A space or a quote in the path of the cache, of the folder for temporary files, of torch, of
-Python's libraries or of the compiler gives the compiler other arguments, or a line that cannot be split. Kernels for
-the CPU fail as well. The check of vector instructions fails without a word, which makes all kernels slow.
+``CppBuilder`` joins a command to one line, which is then split as by a shell, but it quotes only the paths of include
+folders. Paths of the cache, the temporary folder, torch, Python's libraries and the compiler are not quoted. With a
+space or a quote in one of them, the compiler gets wrong arguments, or the line cannot be split. Kernels for the CPU
+fail, too. The check of vector instructions then fails without a message, which makes all kernels slow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 def quote_paths(cpp_builder: ModuleType) -> None:
     """Makes the ``CppBuilder`` of Inductor's module quote all paths, in the commands for kernels of every device.
 
-    Commands without a path that needs quotes stay as they are. A command is made once, in the process that needs the
-    kernel, so processes that compile on its behalf need nothing of this.
+    Commands without a path that needs quotes do not change. The process that needs a kernel builds the command, so
+    compile workers need no change.
     """
     builder = cpp_builder.CppBuilder
     make = builder.__init__
@@ -30,7 +30,7 @@ def quote_paths(cpp_builder: ModuleType) -> None:
         self: Any,
         name: str,
         sources: str | list[str],
-        BuildOption: Any,  # noqa: N803  (callers name it so)
+        BuildOption: Any,  # noqa: N803  (callers pass it by this name)
         output_dir: str = "",
     ) -> None:
         make(self, name, sources, BuildOption, output_dir)
@@ -38,13 +38,13 @@ def quote_paths(cpp_builder: ModuleType) -> None:
             _quote(self, [sources] if isinstance(sources, str) else sources, BuildOption)
 
     builder.__init__ = make_quoted
-    # The program that tries to load a library has its path between quotation marks.
+    # The script that checks vector instructions has the path of a library in a plain string literal.
     isa = cpp_builder.VecISA
     isa._avx_py_load = isa._avx_py_load.replace('"__lib_path__"', "r'''__lib_path__'''")
 
 
 def _quote(builder: Any, sources: list[str], options: Any) -> None:
-    """Quotes what is as PyTorch 2.13 leaves it; what a later release quotes itself differs from that, and stays."""
+    """Quotes the parts of a command that PyTorch 2.13 does not quote. Parts that a later release quotes stay as is."""
     compiler, folders, header = options.get_compiler(), options.get_libraries_dirs(), options.precompiled_header
     paths = [compiler, builder.get_target_file_path(), *sources, *folders, *([header] if header else [])]
     if all(_quoted(path) == _with_slashes(path) for path in paths):
@@ -61,7 +61,7 @@ def _quote(builder: Any, sources: list[str], options: Any) -> None:
 
 
 def _with_slashes(path: str) -> str:
-    """The path as commands have it: with slashes on Windows, too."""
+    """Returns the path with slashes, which commands have on Windows, too."""
     return path.replace(os.sep, "/")
 
 
@@ -70,4 +70,5 @@ def _quoted(path: str) -> str:
 
 
 def _with_end(text: str, plain: str, quoted: str) -> str:
+    """Returns `text` with `quoted` in place of `plain` at its end, if it ends so."""
     return text.removesuffix(plain) + quoted if text.endswith(plain) else text

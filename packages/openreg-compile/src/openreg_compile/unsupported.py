@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ways of Inductor that cannot be had for a device outside of PyTorch: their error, and what to do instead."""
+"""Features of Inductor that a device outside of PyTorch cannot support. Their errors name the alternative."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, NoReturn
 
 
 class _UnsupportedFeature:
-    """In place of a generator of wrappers; Inductor makes one with ``create()``, or reads ``supports_caching``."""
+    """A placeholder for a wrapper generator. Inductor calls ``create()`` and reads ``supports_caching``."""
 
     supports_caching = True
     message: str
 
     @classmethod
     def create(cls, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """How Inductor makes a generator of wrappers."""
+        """Raises NotImplementedError. Inductor calls it to create a wrapper generator."""
         raise NotImplementedError(cls.message)
 
 
 class CppWrapper(_UnsupportedFeature):
-    """Of ``config.cpp_wrapper`` and of AOTInductor."""
+    """The placeholder for ``config.cpp_wrapper`` and AOTInductor."""
 
     message = (
         "Inductor's C++ wrapper, and with it AOTInductor, cannot run on openreg devices: the C functions that its code "
@@ -29,7 +29,7 @@ class CppWrapper(_UnsupportedFeature):
 
 
 class FxWrapper(_UnsupportedFeature):
-    """Of ``config.fx_wrapper``."""
+    """The placeholder for ``config.fx_wrapper``."""
 
     message = (
         "Inductor's FX wrapper cannot run on openreg devices: it calls kernels of Triton only. Compile without "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Python that allocates and launches, graph by graph (source: ``PythonWrapperCodegen`` of Inductor)."""
+"""Generates the Python code that allocates and launches, on the basis of Inductor's ``PythonWrapperCodegen``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch._inductor.virtualized import V
 
 
 class _DeviceWrapperMixin(PythonWrapperCodegen):
-    """What generated Python does in another way than for the devices that Inductor knows."""
+    """The differences of generated Python code for openreg devices: allocations and kernel launches."""
 
     def make_allocation(
         self,
@@ -25,7 +25,7 @@ class _DeviceWrapperMixin(PythonWrapperCodegen):
         allocation_shape: Any = None,
         is_pinned: bool = False,
     ) -> str:
-        """A line that allocates a tensor on the device with its number; Inductor's leaves the number out."""
+        """Returns a line that allocates a tensor on a device with its index, which Inductor's line omits."""
         if device.type != "openreg":
             return str(super().make_allocation(name, device, dtype, shape, stride, allocation_shape, is_pinned))
         sizes, strides = self.codegen_python_shape_tuple(shape), self.codegen_python_shape_tuple(stride)
@@ -44,27 +44,27 @@ class _DeviceWrapperMixin(PythonWrapperCodegen):
 
 
 class Wrapper(_DeviceWrapperMixin):
-    """Of a whole graph."""
+    """The wrapper generator of a whole graph."""
 
     @staticmethod
     def create(
         is_subgraph: bool, subgraph_name: str | None, parent_wrapper: Any, partition_signatures: Any = None
     ) -> PythonWrapperCodegen:
-        """One for a graph, or for a part of it such as a branch of ``torch.cond``."""
+        """Returns the generator for a graph, or for a subgraph such as a branch of ``torch.cond``."""
         if is_subgraph:
             assert subgraph_name is not None
             return _SubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
         return Wrapper()
 
     def write_header(self) -> None:
-        """Imports."""
+        """Adds the import of ``compile_kernel`` to Inductor's header."""
         super().write_header()
         self.imports.writeline("from openreg_compile.kernels import compile_kernel")
 
     def generate_after_suffix(self, result: IndentedBuffer) -> None:
-        """What stands behind the function: with ``mode="reduce-overhead"`` it is recorded and replayed."""
+        """Generates the code after the function: with ``mode="reduce-overhead"`` a call of ``graphify()`` on it."""
         super().generate_after_suffix(result)
-        # A tensor on the host is read by the launch, once; a recording would keep its value.
+        # Not with a tensor on the host: the launch copies its value, so each replay would use the value of the capture.
         if config.triton.cudagraphs and set(V.graph.device_types) == {"openreg"} and len(V.graph.device_idxs) == 1:
             names = V.graph.graph_input_names
             mutated = [number for number, name in enumerate(names) if name in V.graph.mutated_inputs]
@@ -73,4 +73,4 @@ class Wrapper(_DeviceWrapperMixin):
 
 
 class _SubgraphWrapper(_DeviceWrapperMixin, SubgraphPythonWrapperCodegen):
-    """Of a part of a graph, which becomes a function in the same file."""
+    """The wrapper generator of a subgraph, which becomes a function in the same module."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch.distributed`` on openreg devices: the process group ``occl``, with Gloo as its transport.
+"""Provides ``torch.distributed`` on openreg devices by the process group ``occl``, whose transport is Gloo.
 
-Importing this package registers the group as the default backend of the device, so
-``torch.distributed.init_process_group()`` finds it. It does nothing if torch was built without Gloo.
+The import of this package registers the group as the default backend of the device, so that
+``torch.distributed.init_process_group()`` finds it. If torch was built without Gloo, the import registers nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Return True if torch was built with ``torch.distributed`` and Gloo, the transport."""
+    """Returns True if torch was built with ``torch.distributed`` and Gloo, the transport."""
     return torch.distributed.is_available() and torch.distributed.is_gloo_available()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Context parallel attention: each rank has a part of the sequence.
+"""Adds context parallel attention, in which each rank has a part of the sequence.
 
-This serves ``torch.distributed.tensor.experimental.context_parallel``. PyTorch has ring attention for any operator that
+``torch.distributed.tensor.experimental.context_parallel`` uses it. PyTorch has ring attention for any operator that
 returns its log-sum-exp, and a private table of the operators for which it is used. This module adds the device's
 operator to that table.
 """
@@ -22,7 +22,7 @@ _backward = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_back
 
 
 def _mesh_of(query: Any) -> Any:
-    """Return the mesh of a query that is sharded along the length. Raises NotImplementedError for other placements."""
+    """Returns the mesh of a query that is sharded along the length. Raises NotImplementedError for other placements."""
     if query.device_mesh.ndim != 1 or query.placements != (Shard(LENGTH),):
         raise NotImplementedError(
             f"openreg: context parallel attention got a query placed {query.placements} on {query.device_mesh}; it "
@@ -41,7 +41,7 @@ def _sharded(tensor: torch.Tensor, mesh: Any) -> DTensor:
 
 
 def _make_handlers(ring: ModuleType) -> dict[Any, Any]:
-    """Return the functions that DTensor calls instead of the two operators inside ``context_parallel()``."""
+    """Returns the functions that DTensor calls instead of the two operators inside ``context_parallel()``."""
 
     def attention(_op: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
         mesh = _mesh_of(args[0])
@@ -69,5 +69,5 @@ def _make_handlers(ring: ModuleType) -> dict[Any, Any]:
 
 
 def enter(ring: ModuleType) -> None:
-    """Add the device's attention operator to the table of PyTorch's module ``ring``."""
+    """Adds the device's attention operator to the table of PyTorch's module ``ring``."""
     ring.custom_ops.update(_make_handlers(ring))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flight recorder: the last calls of all process groups ``occl`` of this process.
+"""Reads the flight recorder, which contains the last calls of all process groups ``occl`` of this process.
 
-PyTorch has such a recorder for each of its backends (source: c10d's ``FlightRecorder.hpp``). Settings, records and
-files have the same format: ``python -m torch.distributed.flight_recorder.fr_trace`` compares those of all ranks.
+Its settings, records and files have the format of PyTorch's recorders (c10d's ``FlightRecorder.hpp``). So
+``python -m torch.distributed.flight_recorder.fr_trace`` can compare the files of all ranks.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ __all__ = ["flight_records", "save_flight_records"]
 
 
 def flight_records(stacks: bool = True, only_active: bool = False) -> dict[str, Any]:
-    """Return the records: ``entries`` from the oldest to the newest, ``pg_config``, ``pg_status`` and ``version``.
+    """Returns the records: ``entries`` from the oldest to the newest, ``pg_config``, ``pg_status`` and ``version``.
 
-    An entry has the name of the call, its numbers in its group, sizes, dtypes, times in nanoseconds, and ``state``:
-    ``scheduled``, ``started`` or ``completed``. An entry that is ``retired`` and not completed has failed. With
-    ``stacks`` it has the Python frames of the call. With ``only_active``, entries of complete calls are left out.
+    An entry contains the name of the call, its numbers in its group, sizes, dtypes, times in nanoseconds, and
+    ``state``: ``scheduled``, ``started`` or ``completed``. An entry that is ``retired`` and not completed has failed.
+    With ``stacks``, it also contains the Python frames of the call. With ``only_active``, complete calls are omitted.
 
-    ``TORCH_FR_BUFFER_SIZE`` is the number of calls that are kept, 2000 by default; 0 disables the recorder.
+    ``TORCH_FR_BUFFER_SIZE`` is the number of calls that are recorded, by default 2000; 0 disables the recorder.
     """
     records: dict[str, Any] = pickle.loads(_dump_trace(stacks, only_active))
     return records
 
 
 def save_flight_records(path: str | Path, stacks: bool = True) -> None:
-    """Write the records to a file. PyTorch's analyzer expects that the name of the file ends with the rank.
+    """Writes the records to a file. PyTorch's analyzer expects that the name of the file ends with the rank.
 
-    With ``TORCH_FR_DUMP_TEMP_FILE`` a group that fails writes the file itself, without stacks.
+    If ``TORCH_FR_DUMP_TEMP_FILE`` is set, a group that fails writes a file itself, without stacks.
     """
     Path(path).write_bytes(_dump_trace(stacks, False))

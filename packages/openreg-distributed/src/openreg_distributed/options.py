@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of a process group, in the form in which ``torch.distributed.split_group`` needs them.
+"""Makes the options of a process group copyable, as ``torch.distributed.split_group`` requires.
 
 PyTorch copies the options of the accelerator's backend and passes the copy to every backend of the group, also to Gloo
 for the CPU. So they are Gloo's options, in a class that can be copied.
@@ -20,12 +20,12 @@ class Options(_Options):  # type: ignore[misc]  # PyTorch's annotations lack the
     """Gloo's options with ``copy.deepcopy()``."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Options:
-        """Return a copy that uses the same network interfaces."""
+        """Returns a copy that uses the same network interfaces."""
         return options_of(self)
 
 
 def options_of(options: Any) -> Options:
-    """Return a copy of Gloo's options."""
+    """Returns a copy of Gloo's options."""
     copy = Options()
     copy._timeout = options._timeout
     copy._devices = options._devices
@@ -36,7 +36,7 @@ def options_of(options: Any) -> Options:
 
 
 def options_to_split(options: Any) -> Options:
-    """Return a copy of the transport's options for ``split_group``.
+    """Returns a copy of the transport's options for ``split_group``.
 
     Also sets the global ranks of the default group's Gloo backend for the CPU, because PyTorch splits that next.
     Without them Gloo reads past the end of an empty list, except in the first group of a process.
@@ -53,6 +53,6 @@ def options_to_split(options: Any) -> Options:
 
 
 def set_global_ranks(transport: Any, ranks: list[int]) -> None:
-    """Set the global ranks of a Gloo group that has none. An empty list stands for all ranks, the default group."""
+    """Sets the global ranks of a Gloo group that has none. An empty list stands for all ranks, the default group."""
     if not transport.options.global_ranks_in_group:
         transport.options.global_ranks_in_group = ranks or list(range(transport.size()))

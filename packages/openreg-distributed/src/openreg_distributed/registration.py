@@ -17,10 +17,10 @@ NAME = "occl"
 
 
 def create(group_options: Any, _options: Any) -> ProcessGroupOccl:
-    """Return the process group of one rank (source: ``torch.distributed.Backend.register_backend``, extended form).
+    """Returns the process group of one rank (source: ``torch.distributed.Backend.register_backend``, extended form).
 
     ``group_options`` has the store, the rank, the number of ranks, the timeout, and the global ranks of the group,
-    which are empty for the default group. Blocks until all ranks have called it, for at most the timeout. Raises
+    which are empty for the default group. Blocks until all ranks have called this, for at most the timeout. Raises
     ``torch.distributed.DistBackendError`` with the rank, the number of ranks and the cause.
     """
     rank, size = group_options.group_rank, group_options.group_size

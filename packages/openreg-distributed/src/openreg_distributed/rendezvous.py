@@ -2,9 +2,9 @@
 """Connects the ranks of a group through a store that may have keys of other ranks.
 
 torchrun restarts ranks with the store of the ranks that failed, which still has the addresses of processes that have
-exited (https://github.com/pytorch/pytorch/issues/135712). So each rank except the first writes a unique number, and the
-first rank answers each number with one token. A rank that has the token knows that the first rank is alive. The first
-rank returns when all have used its token. All keys of the group begin with the token, so none of them is old.
+exited (https://github.com/pytorch/pytorch/issues/135712). So each rank except the first writes a unique number. The
+first rank writes one token for all these numbers. A rank that reads the token can rely on a running first rank. The
+first rank returns when all ranks have confirmed the token. All keys of the group begin with the token, so none is old.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_PAUSE = 0.05
 
 
 def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
-    """Return a token that all ranks of the group get and no earlier group had. Every rank calls it.
+    """Returns a token that is equal on all ranks of the group and new for each group. Every rank calls this.
 
     Blocks until all ranks have called it. Raises RuntimeError if that takes longer than the timeout, or if the store
     fails.
@@ -35,7 +35,7 @@ def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
 
 
 def _answer(store: Any, size: int, timeout: timedelta) -> str:
-    """Answer the numbers of the other ranks until all have joined."""
+    """Writes the token for the numbers of the other ranks until all have confirmed it, and returns it."""
     token = uuid.uuid4().hex
     others = range(1, size)
     joined = [f"joined/{token}/{rank}" for rank in others]

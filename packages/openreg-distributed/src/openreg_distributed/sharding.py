@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DTensor's sharding rules for operators that PyTorch decomposes on other devices.
+"""Registers DTensor's sharding rules for operators that PyTorch decomposes on other devices.
 
 ``openreg-ops`` runs ``torch.nn.functional.linear`` as one operator, whose derivative is ``aten::linear_backward``, and
 attention as the operator that PyTorch reserves for a device's own implementation. PyTorch has rules for the operators
-into which other devices decompose them. A rule lists what is possible along one dimension of a mesh: the placements of
-the results and those of the operands, with None for an argument that is not a tensor.
+into which it decomposes them on other devices. A rule is one possible sharding along one dimension of a mesh: the
+placements of the results and those of the operands, with None for an argument that is not a tensor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ aten = torch.ops.aten
 
 @register_sharding(aten.linear_backward.default)  # type: ignore[untyped-decorator]
 def linear_backward(inputs: Any, _gradient: Any, _weight: Any, output_mask: Sequence[bool]) -> list[Rule]:
-    """Return the rules for the gradients of the input, the weight and the bias. The mask may leave out some of them."""
+    """Returns the rules for the gradients of input, weight and bias. ``output_mask`` may exclude some of them."""
     last = inputs.ndim - 1
     rules: list[Rule] = [
         ([Replicate(), Replicate(), Replicate()], [Replicate(), Replicate(), Replicate()]),
@@ -43,10 +43,10 @@ def linear_backward(inputs: Any, _gradient: Any, _weight: Any, output_mask: Sequ
 
 
 class _Attention:
-    """The dimensions of a call of attention that may be sharded, and the placement of each operand then."""
+    """The dimensions that a call of attention may shard, and the placement of its operands and results then."""
 
     def __init__(self, query: Any, key: Any, mask: Any) -> None:
-        """Query and key are (batch, heads, length, width), or without the batch. The mask broadcasts to the scores."""
+        """Takes query and key (batch, heads, length, width), or without batch, and a mask, broadcast to the scores."""
         self.dims = query.ndim
         self.mask = mask
         heads, shared = query.shape[-3], key.shape[-3]
@@ -55,15 +55,15 @@ class _Attention:
         self.divisible = [3] * divide_alike + [4] * (self.dims == 4)
 
     def placement(self, divided: int | None) -> Any:
-        """Return the placement of query, key, value, output and their gradients."""
+        """Returns the placement of query, key, value, output and their gradients."""
         return Replicate() if divided is None else Shard(self.dims - divided)
 
     def of_statistics(self, divided: int | None) -> Any:
-        """Return the placement of the log-sum-exp, which is (batch, heads, length)."""
+        """Returns the placement of the log-sum-exp, which is (batch, heads, length)."""
         return Replicate() if divided is None else Shard(4 - divided)
 
     def of_mask(self, divided: int | None) -> Any:
-        """Return the placement of the mask, which is replicated along a dimension that it lacks or broadcasts."""
+        """Returns the placement of the mask, which is replicated along a dimension that it lacks or broadcasts."""
         if self.mask is None:
             return None
         is_divided = divided is not None and self.mask.ndim >= divided and self.mask.shape[-divided] != 1
@@ -72,7 +72,7 @@ class _Attention:
 
 @register_sharding(aten._scaled_dot_product_fused_attention_overrideable.default)  # type: ignore[untyped-decorator]
 def attention(query: Any, key: Any, _value: Any, mask: Any = None, *_options: Any, **_keywords: Any) -> list[Rule]:
-    """Return rules that shard the batch or the heads; one rank computes each head."""
+    """Returns rules that shard the batch or the heads; one rank computes each head."""
     call = _Attention(query, key, mask)
     given = [call.of_mask] if mask is not None else []
 
@@ -89,7 +89,7 @@ def attention(query: Any, key: Any, _value: Any, mask: Any = None, *_options: An
 def attention_backward(
     _gradient: Any, query: Any, key: Any, _value: Any, mask: Any, wanted: Sequence[bool], *_rest: Any, **_keywords: Any
 ) -> list[Rule]:
-    """Return the rules for the gradients of query, key, value and mask. ``wanted`` may leave out some of them."""
+    """Returns the rules for the gradients of query, key, value and mask. ``wanted`` may exclude some of them."""
     call = _Attention(query, key, mask)
 
     def rule(divided: int | None) -> Rule:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m torch_openreg doctor`` is ``python -m openreg_runtime doctor``, in a process of its own.
+"""Runs ``python -m torch_openreg doctor``, by starting ``python -m openreg_runtime doctor`` in another process.
 
-This process must not import openreg_runtime, which would start the device instead of the command.
+In this process, an import of openreg_runtime would start the device, and the doctor must also run if that fails.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 from importlib.util import find_spec
 
 PROBLEMS = 1
-TYPED = "_OPENREG_COMMAND"  # where openreg_runtime finds the command that its usage shows
+TYPED = "_OPENREG_COMMAND"  # the variable by which openreg_runtime receives the command that its usage shows
 
 
 def run() -> int:
-    """The exit status of the runtime's command."""
+    """Runs the command of the runtime and returns its exit status, or 1 if the runtime is not installed."""
     if find_spec("openreg_runtime") is None:
         print("openreg-runtime, which has the command, is missing: pip install openreg-runtime", file=sys.stderr)
         return PROBLEMS

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators of the openreg device: importing this package registers them with PyTorch.
+"""Registers the operators of the openreg device with PyTorch when it is imported.
 
-It adds :func:`fallback_stats`, :func:`reset_fallback_stats`, :class:`fallback_mode` and :func:`fallback_operators` to
-``torch.openreg``.
-With ``OPENREG_OPS=minimal`` in the environment it registers the minimal set and the fallback only.
+The import also adds :func:`fallback_stats`, :func:`reset_fallback_stats`, :class:`fallback_mode` and
+:func:`fallback_operators` to ``torch.openreg``. With ``OPENREG_OPS=minimal`` in the environment, it registers only the
+minimal set of operators and the fallback to the CPU.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if not _minimal._is_alone():
     from openreg_ops import _export as _export
     from openreg_ops import _fake_tensors as _fake_tensors
     from openreg_ops import _nested as _nested
-    from openreg_ops import functional as functional  # and those that are registered in Python
+    from openreg_ops import functional as functional  # registers the operators that are implemented in Python
 
 __all__ = ["FallbackCount", "fallback_mode", "fallback_operators", "fallback_stats", "reset_fallback_stats"]
 

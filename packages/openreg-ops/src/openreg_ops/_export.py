@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decomposes operators that only this device has kernels for, where ``torch.export`` is called to decompose.
+"""Makes ``ExportedProgram.run_decompositions()`` decompose operators that have kernels for this device.
 
-``ExportedProgram.run_decompositions()`` takes composite operators apart as autograd would. Of one that has a kernel for
-the device, such as ``aten::linear``, autograd does not, and nothing else does: the operator stays in the graph, where
-``torch.onnx.export`` and other readers of core ATen do not know it. PyTorch has that covered for the devices that it
-knows (``_BACKEND_KEYS_TO_OVERRIDE``), and here the tracer gets the decomposition. Others PyTorch calls on accelerators
-only, in the place of a composite one: the cells of LSTM and GRU, and attention. They have decompositions here.
+PyTorch decomposes composite operators by autograd. It does not decompose a composite operator with a kernel for the
+device, such as ``aten::linear``. That operator stays in the graph, and ``torch.onnx.export`` and other consumers of
+core ATen do not support it. For its own devices PyTorch has a remedy (``_BACKEND_KEYS_TO_OVERRIDE``). For this device,
+this file passes the decompositions to the tracer.
+
+On accelerators, PyTorch calls other operators in place of some composite ones: the cells of LSTM and GRU, and
+attention. This file contains decompositions of these.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _Table = dict[Any, Callable[..., Any]]
 
 
 def _is_overridden(operator: Any) -> bool:
-    """Whether it is composite, and has a kernel of ours all the same."""
+    """Returns True if an operator is composite and nevertheless has a kernel for this device."""
     if not isinstance(operator, torch._ops.OpOverload):
         return False
     name = str(operator.name())  # type: ignore[no-untyped-call]
@@ -32,7 +34,7 @@ def _is_overridden(operator: Any) -> bool:
 
 
 def _sum(*terms: Tensor | None) -> Tensor:
-    """Of those that are there; the first is."""
+    """Returns the sum of the terms that are not None. The first one is a tensor."""
     first, *others = (term for term in terms if term is not None)
     for term in others:
         first = first + term
@@ -46,7 +48,7 @@ def _lstm_cell(
     input_bias: Tensor | None = None,
     hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The next hidden state and cell state, and the gates, as ``csrc/operators/recurrent/rnn_cell.cpp`` gives them."""
+    """Returns the next hidden and cell state, and the gates, as ``csrc/operators/recurrent/rnn_cell.cpp`` does."""
     gates = _sum(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
     enter, forget, output = (gates[index].sigmoid() for index in (0, 1, 3))
     cell = gates[2].tanh()
@@ -61,7 +63,7 @@ def _gru_cell(
     input_bias: Tensor | None = None,
     hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The next state, and a workspace, likewise."""
+    """Returns the next state and a workspace, as ``csrc/operators/recurrent/rnn_cell.cpp`` does."""
     of_input = _sum(input_gates, input_bias).chunk(3, 1)
     of_hidden = _sum(hidden_gates, hidden_bias).chunk(3, 1)
     reset, update = ((of_input[index] + of_hidden[index]).sigmoid() for index in (0, 1))
@@ -70,7 +72,10 @@ def _gru_cell(
 
 
 def _log_sums(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """Of the exponentials of each row of scores; removed from a graph where no backward pass needs it."""
+    """Returns the logarithm of the sum of the exponentials of each row of scores.
+
+    ``torch.export`` removes it from a graph without a backward pass, because nothing uses it there.
+    """
     key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
     scores = (query @ key.transpose(-2, -1)).float() * (scale or query.shape[-1] ** -0.5)
     if is_causal:
@@ -81,7 +86,7 @@ def _log_sums(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, 
 
 
 def _additive(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as numbers that are added to the scores."""
+    """Returns the mask as numbers to add to the scores; for a bool mask, these are 0 and -infinity."""
     if mask.dtype != torch.bool:
         return mask
     return like.new_zeros(mask.shape).masked_fill(mask.logical_not(), float("-inf"))
@@ -98,7 +103,11 @@ def _attention(
     *,
     scale: float | None = None,
 ) -> Any:
-    """By PyTorch's formula. With dropout the operator stays: its backward pass has to draw the same numbers."""
+    """Computes attention by PyTorch's formula.
+
+    Returns NotImplemented, so that the operator stays, with dropout or for a debug mask. With dropout its backward pass
+    has to draw the random numbers of its forward pass.
+    """
     if dropout_p > 0 or return_debug_mask:
         return NotImplemented
     shares_keys = query.shape[-3] != key.shape[-3]
@@ -112,7 +121,7 @@ def _attention(
 
 
 def _of_accelerators(table: _Table) -> _Table:
-    """Decompositions of these, where the composite operators that they stand for are to be taken apart."""
+    """Returns the decompositions of those operators whose composite counterparts `table` decomposes."""
     aten = torch.ops.aten
     stands_for: dict[Any, tuple[Any, Callable[..., Any]]] = {
         aten._thnn_fused_lstm_cell.default: (aten.lstm_cell.default, _lstm_cell),
@@ -129,7 +138,7 @@ def _keep_decompositions(exported_program: ModuleType) -> None:
     split: Callable[[_Table], tuple[_Table, _Table]] = exported_program._split_decomp_table_to_cia_and_python_decomp
 
     def split_here(table: _Table) -> tuple[_Table, _Table]:
-        """The decompositions that autograd applies, and those that the tracer applies to what is left."""
+        """Returns the decompositions that autograd applies, and those that the tracer applies afterwards."""
         left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)}
         left |= _of_accelerators(table)
         of_autograd, of_tracer = split(table)

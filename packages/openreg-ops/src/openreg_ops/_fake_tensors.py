@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch's fake tensors, with which ``torch.compile`` and ``torch.export`` trace, do not know of this device.
+"""Registers meta functions that PyTorch lacks, for the fake tensors of ``torch.compile`` and ``torch.export``.
 
-PyTorch has the rules of convolution's memory format in C++, by device, and none for a backend's own convolution. Of
-operators of recurrent cells, which only accelerators call, two lack functions for shapes, and that of one fails for
-cells without biases.
+PyTorch chooses the memory format of a convolution's results in C++, by device, and has no rule for the convolution of a
+backend. Two operators of recurrent cells, which only accelerators call, have no meta function. The meta function of a
+third one fails for cells without biases.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def _gru_cell(
     input_bias: Tensor | None = None,  # noqa: ARG001
     hidden_bias: Tensor | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The next state, and a workspace of five numbers for each number of the state."""
+    """Returns the next state, and a workspace with five numbers for each number of the state."""
     return hx.new_empty(hx.shape), hx.new_empty((hx.shape[0], 5 * hx.shape[1]))
 
 
 def _gru_cell_backward(
     grad: Tensor, workspace: Tensor, has_bias: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Gradients of the gates of the input and of the state, of the state, and of the two biases."""
+    """Returns the gradients of the gates of the input and of the state, of the state, and of the two biases."""
     gates = 3 * grad.shape[1]
     of_gates = [workspace.new_empty((grad.shape[0], gates)) for _ in range(2)]
     of_biases = [workspace.new_empty(gates) if has_bias else None for _ in range(2)]
@@ -41,16 +41,16 @@ def _gru_cell_backward(
 
 
 def _convolution(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Convolution of this device's fake tensors: the CPU's shapes, in the memory format of csrc/convolution.
+    """Returns the fake results of a convolution: the CPU's shapes, in the memory format that the device's kernel uses.
 
-    The CPU's format would be another wherever it has no kernel for channels last: that depends on dtype, size and the
-    number of threads.
+    The memory format of the CPU can differ, because it has kernels for channels last only for some dtypes, sizes and
+    numbers of threads. Returns NotImplemented unless all tensors are on one openreg device.
     """
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     devices = {tensor.device for tensor in tensors}
     device = devices.pop()
     if device.type != "openreg" or devices:
-        return NotImplemented  # PyTorch goes on as without this function
+        return NotImplemented  # PyTorch then uses its own rule
     given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
 
     def on_the_cpu(tensor: Tensor) -> Tensor:
@@ -64,8 +64,8 @@ def _convolution(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _memory_format(image: Tensor, weight: Tensor, transposed: bool) -> torch.memory_format:
-    """That of a convolution's results: output_format() in csrc/operators/convolution/convolution.cpp."""
-    if image.dim() == 3:  # PyTorch hands over rows of numbers as images of one line
+    """Returns the memory format of a convolution's results, as output_format() in convolution.cpp does."""
+    if image.dim() == 3:  # a one-dimensional convolution is computed on images of one line
         image, weight = image.contiguous().unsqueeze(2), weight.unsqueeze(2)
     if transposed and image.dim() == 5:
         return torch.contiguous_format
@@ -74,7 +74,7 @@ def _memory_format(image: Tensor, weight: Tensor, transposed: bool) -> torch.mem
 
 
 def _laid_out(tensor: Tensor, device: torch.device, memory_format: torch.memory_format) -> Tensor:
-    """An empty tensor for one of a convolution's results."""
+    """Returns an empty tensor on `device`, in `memory_format`, for one of a convolution's results."""
     if tensor.dim() < 3:  # the gradient of a bias
         return torch.empty_like(tensor, device=device)
     size = tensor.unsqueeze(2).size() if tensor.dim() == 3 else tensor.size()
@@ -82,8 +82,8 @@ def _laid_out(tensor: Tensor, device: torch.device, memory_format: torch.memory_
     return result.squeeze(2) if tensor.dim() == 3 else result
 
 
-def _lstm_cell(fake_mode: Any, func: Any, *operands: Tensor | None) -> Any:  # noqa: ARG001  (PyTorch's form)
-    """The next hidden state and cell state, and the gates."""
+def _lstm_cell(fake_mode: Any, func: Any, *operands: Tensor | None) -> Any:  # noqa: ARG001  (PyTorch's signature)
+    """Returns the next hidden state, the next cell state, and the gates."""
     input_gates, _, cx = operands[:3]
     assert input_gates is not None
     assert cx is not None
@@ -95,7 +95,7 @@ def _add_rules(fake_impls: ModuleType) -> None:
     aten = torch.ops.aten
     convolutions = {aten.convolution.default, aten._convolution.default, aten.convolution_backward.default}
     cells = {aten._thnn_fused_lstm_cell.default}
-    # The first that answers is taken, and PyTorch's own answers for every device.
+    # PyTorch uses the first rule that matches, and its own rules match every device.
     fake_impls.op_implementations_checks.insert(0, (convolutions.__contains__, _convolution))
     fake_impls.op_implementations_checks.insert(0, (cells.__contains__, _lstm_cell))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seeing and controlling which operators run on the CPU because the device has no kernel for them."""
+"""Counts and controls fallbacks: operators that run on the CPU because the device has no kernel for them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from openreg_ops import _minimal
 
 
 class FallbackCount(NamedTuple):
-    """What one operator's fallbacks came to."""
+    """The number, bytes and time of one operator's fallbacks."""
 
     calls: int
     bytes: int  # of results copied to the device
-    seconds: float  # of the host, waiting included
+    seconds: float  # time of the host, including waits for the device
 
 
 def fallback_stats() -> dict[str, FallbackCount]:
-    """Operators that fell back since the start or :func:`reset_fallback_stats`, by name (``aten::op.overload``)."""
+    """Returns the counts of each operator that fell back, by name (``aten::op.overload``).
+
+    Counts begin when the process begins, or at :func:`reset_fallback_stats`.
+    """
     return {name: FallbackCount(*count) for name, count in _minimal._fallback_counts().items()}
 
 
 def reset_fallback_stats() -> None:
-    """Forgets all counts, and which operators were warned about."""
+    """Sets all counts to zero. Every operator can then cause its warning again."""
     _minimal._reset_fallback_counts()
 
 
 class fallback_mode(ContextDecorator):
-    """Context, or decorator, in which fallbacks are ``"allow"``-ed, ``"warn"``-ed about, or an ``"error"``.
+    """A context or decorator that sets the mode of fallbacks: ``"allow"``, ``"warn"`` or ``"error"``.
 
-    It holds for all threads of the process, because backward passes run on threads of PyTorch's own. Contexts nest.
-    Outside of any, ``OPENREG_FALLBACK`` decides (default ``allow``). Raises ValueError for another word.
+    The mode applies to all threads of the process, because backward passes run on threads of PyTorch. Contexts can be
+    nested. Outside of a context the mode is ``OPENREG_FALLBACK``, by default ``allow``. Raises ValueError for another
+    mode.
     """
 
     def __init__(self, mode: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Running operators on the CPU although the device has kernels for them."""
+"""Makes operators run on the CPU although the device has kernels for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from openreg_ops import _minimal
 
 @contextmanager
 def fallback_operators(*operators: str) -> Iterator[None]:
-    """Context in which these operators (``aten::op.overload``) fall back to the CPU, whichever kernels they have.
+    """A context in which these operators (``aten::op.overload``) fall back to the CPU, even if they have kernels.
 
-    It answers whether a kernel of the device is the one that gives a wrong result. It holds for all threads of the
-    process, none of which may run one of the operators while the context begins or ends. Contexts end in the reverse
-    order of their beginning. Raises ValueError for a name that is no operator.
+    It helps to find the kernel that computes a wrong result. It applies to all threads of the process. No thread may
+    run one of the operators while the context begins or ends. Contexts end in the reverse order of their beginning.
+    Raises ValueError for a name that is no operator.
     """
     override = _minimal._FallbackOverride(list(operators))
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attention on nested tensors of layout ``torch.jagged``.
 
-PyTorch writes these tensors in Python and chooses there, by questions about CUDA, how attention is computed. On this
-device it is the memory-efficient form, one launch (``csrc/operators/attention/efficient.cpp``). Without that, PyTorch
-takes the tensors apart and reads each length, which waits for the device once per sequence.
+PyTorch implements these tensors in Python, and selects the implementation of attention by conditions on CUDA. This
+file selects memory-efficient attention, which is one launch (``csrc/operators/attention/efficient.cpp``). Otherwise
+PyTorch would split the tensors and read each length, which synchronizes with the device once per sequence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def _is_enabled() -> bool:
-    """Whether one of the fused forms may be used: ours stands for all of them."""
+    """Returns True if the user allows one of PyTorch's fused implementations; the kernel counts as each of them."""
     return (
         torch._C._get_mem_efficient_sdp_enabled()
         or torch._C._get_flash_sdp_enabled()
@@ -31,7 +31,10 @@ def _is_enabled() -> bool:
 
 
 def _fits(query: Any, key: Any, value: Any) -> bool:
-    """Whether our kernel takes them: (batch, heads, ragged length, width), as many heads, and no holes."""
+    """Returns True if the kernel supports the operands.
+
+    They are (batch, heads, ragged length, width), have equal numbers of heads, and no gaps between sequences.
+    """
     operands = (query, key, value)
     return (
         all(x.dim() == 4 and x._ragged_idx == 2 and x._lengths is None for x in operands)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators that PyTorch does not have, for tensors on the openreg device.
 
-The first three are registered in C++ (``csrc/mechanisms``, ``csrc/operators/normalization``) and called here through
-``torch.ops``; :func:`rotary_embedding` is registered in this file, with nothing but Python. One more of that kind
-touches only this file: importing the package imports it.
+:func:`swiglu`, :func:`add_rms_norm` and :func:`clip_grad_norm_` call operators that are registered in C++
+(``csrc/mechanisms``, ``csrc/operators/normalization``). :func:`rotary_embedding` is implemented and registered in this
+file, in Python. Another operator in Python needs changes only in this file, because the package imports it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if _minimal._is_alone():
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    """``silu(gate) * up`` in one kernel, forward and backward; differentiable any number of times.
+    """Computes ``silu(gate) * up``, in one kernel forward and one backward; differentiable any number of times.
 
     Both operands have one shape and dtype: float, double, half or bfloat16.
     """
@@ -34,20 +34,20 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
-    """``total = x + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalized, total)``.
+    """Computes ``total = x + residual`` and ``normalized = rms_norm(total) * weight`` in one kernel, and returns both.
 
-    The norm is over the last dimension, whose size is that of `weight`. Differentiable once: a second derivative raises
-    NotImplementedError.
+    Returns ``(normalized, total)``. The norm is over the last dimension, whose size is that of `weight`. Differentiable
+    once: a second derivative raises NotImplementedError.
     """
     normalized, total = torch.ops.openreg.add_rms_norm(x, residual, weight, eps)
     return normalized, total
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
-    """Scales all gradients so that their common 2-norm is at most `max_norm`; returns the norm from before.
+    """Scales all gradients so that their common 2-norm is at most `max_norm`, and returns the norm before scaling.
 
-    Does what ``torch.nn.utils.clip_grad_norm_`` does, in two kernels. Gradients are on one device and of one dtype;
-    parameters without a gradient are passed over. The result is on that device: reading it waits.
+    Has the effect of ``torch.nn.utils.clip_grad_norm_``, with two kernels. All gradients have one device and one dtype.
+    Parameters without a gradient are skipped. The result is on the device, so reading it synchronizes.
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
@@ -57,7 +57,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     return cast(Tensor, norm)
 
 
-# A custom operator in Python: a function, here for one device, and what PyTorch has to know about it.
+# A custom operator in Python: its kernel for one device, and its fake, autograd and vmap functions.
 
 
 def _check_angles(x: Tensor, angles: Tensor) -> None:
@@ -70,10 +70,11 @@ def _check_angles(x: Tensor, angles: Tensor) -> None:
 
 @torch.library.custom_op("openreg::rotary_embedding", mutates_args=(), device_types="openreg")
 def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
-    """Rotates pairs of features by an angle each, which encodes the position of a token for a transformer.
+    """Rotates each pair of features by an angle, which encodes the position of a token for a transformer.
 
     Feature i of the first half of the last dimension of `x` makes a pair with feature i of the second half. `angles`
-    has half of that dimension, and broadcasts against the others, such as (tokens, features / 2). It gets no gradient.
+    has half of that dimension and is broadcast to the others. Its shape is for example (tokens, features / 2). It gets
+    no gradient.
     """
     _check_angles(x, angles)
     first, second = x.chunk(2, dim=-1)
@@ -87,7 +88,7 @@ def _(x: Tensor, angles: Tensor) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG001  (the name is given)
+def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG001  (passed by name)
     ctx.save_for_backward(inputs[1])
 
 
@@ -105,6 +106,6 @@ def _(info: Any, in_dims: tuple[int | None, int | None], x: Tensor, angles: Tens
     x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
     if angles_dim is not None:
         angles = angles.movedim(angles_dim, 0)
-        # The batch comes first in both, and the dimensions between it and the angles are those that broadcast.
+        # The batch dimension becomes the first one of both. Dimensions of size 1 after it broadcast the angles.
         angles = angles.reshape(info.batch_size, *[1] * (x.dim() - angles.dim()), *angles.shape[1:])
     return rotary_embedding(x, angles), 0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators of this package in ONNX's, for ``torch.onnx.export``.
+"""Translates the operators of this package to operators of ONNX, for ``torch.onnx.export``.
 
     program = torch.onnx.export(
         model, inputs, dynamo=True, custom_translation_table=openreg_ops.onnx.translations()
     )
 
-Needs onnxscript, which ``pip install "openreg-ops[onnx]"`` brings. All that PyTorch has itself is translated without
+Requires onnxscript, which ``pip install "openreg-ops[onnx]"`` installs. PyTorch translates its own operators without
 this file.
 """
 
@@ -34,9 +34,10 @@ _HALF = (onnx_ir.DataType.FLOAT16, onnx_ir.DataType.BFLOAT16)
 
 
 def translations() -> dict[Any, Callable[..., Any]]:
-    """A table for ``custom_translation_table``: for each operator a function of ONNX's operators, of opset 18 or later.
+    """Returns a table for ``custom_translation_table``, with a function of ONNX operators for each operator.
 
-    A table of one's own is joined to it: ``{**openreg_ops.onnx.translations(), torch.ops.mine.op.default: mine}``.
+    The functions require ONNX opset 18 or later. To add other operators, extend the table:
+    ``{**openreg_ops.onnx.translations(), torch.ops.mine.op.default: mine}``.
     """
     ours = torch.ops.openreg
     return {
@@ -50,7 +51,7 @@ def translations() -> dict[Any, Callable[..., Any]]:
 
 
 def _wide(x: Any, operand: Any) -> Any:
-    """In float where the operator's operand is of half precision, as the kernels compute."""
+    """Returns `x` converted to float if `operand` has half precision, because the kernels compute in float then."""
     return op.Cast(x, to=onnx_ir.DataType.FLOAT) if operand.dtype in _HALF else x
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a PyTorch program would take on a described chip, and how much memory, with the error.
+"""Predictions of the time and memory of a PyTorch program on a described chip, with their error.
 
-:func:`trace` records a step on ``meta``, :func:`predict` says what a chip takes for it, and :func:`simulate` runs a
-program on the openreg device in a chip's time.
+:func:`trace` records a step on ``meta``, :func:`predict` predicts its time on a chip, and :func:`simulate` runs a
+program on the openreg device in the chip's time.
 """
 
 import warnings
 
 import openreg_runtime
 
-# Before the native module can be loaded: it would change PyTorch, or fail with an undefined symbol.
+# Precedes the import of the native module: of another build it would change PyTorch or fail with an undefined symbol.
 openreg_runtime.require_matching_build(__name__)
 
 from openreg_predict.description import Description, DescriptionError, built_in, load  # noqa: E402

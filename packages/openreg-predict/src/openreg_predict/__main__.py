@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: python -m openreg_predict run|compare|calibrate|validate.
 
-What would a described chip take for a program? `run` and `compare` ask it, `calibrate` makes descriptions, `validate`
-judges them.
+`run` and `compare` predict the time and memory of a program on a described chip, `calibrate` writes descriptions, and
+`validate` measures the error of their predictions.
 """
 
 from __future__ import annotations
@@ -25,32 +25,44 @@ from openreg_predict.what_if import FORMS, WhatIfError, apply, parse
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m openreg_predict", description="What a described chip would take for a PyTorch program."
+        prog="python -m openreg_predict",
+        description="Predicts the time and memory of a PyTorch program on a described chip.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     devices = f"a description: {', '.join(built_in())}, or the path of a .toml file"
     run = commands.add_parser("run", help="predicts a script's step, or with --on openreg runs it")
-    run.add_argument("script", help="with a function step(), or recorded as a whole")
+    run.add_argument("script", help="a script with a function step(); any other is recorded as a whole")
     run.add_argument("--device", required=True, help=devices)
-    run.add_argument("--on", choices=("meta", "openreg"), default="meta", help="without values, or on the device")
-    run.add_argument("--roofline", metavar="FILE", help="draws a picture: .svg, .png, .pdf")
+    run.add_argument(
+        "--on",
+        choices=("meta", "openreg"),
+        default="meta",
+        help="meta: without values; openreg: on the device, in the chip's time",
+    )
+    run.add_argument("--roofline", metavar="FILE", help="draws the roofline to a .svg, .png or .pdf file")
     run.add_argument("--trace", metavar="FILE", help="writes the schedule in Chrome's format (with --on openreg)")
-    compare = commands.add_parser("compare", help="chips and what-ifs side by side")
+    compare = commands.add_parser("compare", help="predicts a script for several chips and what-ifs, side by side")
     compare.add_argument("script")
     compare.add_argument("--device", required=True, nargs="+", help=devices)
     compare.add_argument("--what-if", nargs="+", default=[], metavar="CHANGE", help=FORMS)
     for command in (run, compare):
-        command.add_argument("--assume", type=float, help="answers programs that ask for the value of a tensor")
+        command.add_argument(
+            "--assume", type=float, help="a number that replaces each value that the script reads from a tensor"
+        )
         command.add_argument("--json", action="store_true")
     calibrate = commands.add_parser(
         "calibrate", help="describes this machine's CPU, or with --data calibrates a description"
     )
     calibrate.add_argument("output", help="the description to write")
     calibrate.add_argument("--data", type=Path, help="a copy of published measurements")
-    calibrate.add_argument("--device", help="with --data: whose")
-    calibrate.add_argument("--lender", help="with --data: whose efficiencies stand in for what was not measured")
+    calibrate.add_argument("--device", help="with --data: the description to calibrate")
+    calibrate.add_argument(
+        "--lender", help="with --data: the description whose efficiencies replace those that were not measured"
+    )
     validate = commands.add_parser("validate", help="compares predictions with measurements")
-    validate.add_argument("--data", type=Path, help="a copy of published measurements; without it this machine")
+    validate.add_argument(
+        "--data", type=Path, help="a copy of published measurements; without it models are measured on this machine"
+    )
     validate.add_argument("--device", help="without --data: the description that calibrate wrote")
     validate.add_argument("--json", action="store_true")
     validate.add_argument("--write", action="store_true", help="writes the errors into the descriptions")
@@ -63,7 +75,7 @@ def _run(options: argparse.Namespace) -> None:
         commands.run_on_device(options.script, chip, options.trace, options.json)
         return
     if options.trace:
-        raise ScriptError("--trace writes what streams did; it needs --on openreg")
+        raise ScriptError("--trace writes the schedule of the streams, which needs --on openreg")
     prediction = predict(program_of(options.script, assume=options.assume), chip)
     if options.roofline:
         draw_roofline(prediction, options.roofline)
@@ -93,7 +105,7 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; 1 with a message on standard error where it cannot."""
+    """Runs a command. Returns 0, or prints a message to standard error and returns 1 if the command fails."""
     options = _parser().parse_args(arguments)
     try:
         if options.command == "run":

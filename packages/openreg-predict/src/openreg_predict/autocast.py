@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autocast on ``meta``: PyTorch casts for the devices that it has, and a script that names one of them runs on meta.
+"""Emulates autocast on ``meta``, which PyTorch's autocast does not support.
 
-While :func:`emulated` is entered, ``torch.autocast`` of any device casts the operands of functions on meta, as it does
-on an accelerator: products in the narrow dtype, what loses numbers in float32, and a parameter once per block.
+A script that uses autocast for its device runs on meta. While :func:`emulated` is entered, ``torch.autocast`` of any
+device casts the operands of functions on meta as on an accelerator. Matrix products use the narrow dtype, functions
+that lose precision use float32, and a parameter is cast once per outermost block.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
-# By the names of functions and of methods of tensors.
+# Names of the functions and tensor methods that are cast to the narrow dtype, and below of those cast to float32.
 NARROW = frozenset(
     [
         "matmul",
@@ -108,7 +109,11 @@ WIDE = frozenset(
 
 
 class _Blocks:
-    """The open blocks, each with the dtype that it casts to or None, and parameters that were cast already."""
+    """The state of the emulation.
+
+    ``depth`` counts nested calls of :func:`emulated`. ``dtypes`` has the dtype of each open autocast block, or None for
+    a disabled one. ``parameters`` maps (id, dtype) to a parameter and its cast copy.
+    """
 
     def __init__(self) -> None:
         self.depth = 0
@@ -120,30 +125,33 @@ _blocks = _Blocks()
 
 
 def cast(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments as the innermost block wants them; those of other functions, and outside of blocks, as they are."""
+    """Returns the arguments in the dtype that the innermost autocast block requires for the function.
+
+    Returns them unchanged outside of blocks, in a disabled block, and for a function that autocast does not affect.
+    """
     narrow = _blocks.dtypes[-1] if _blocks.dtypes else None
     if narrow is None:
         return args, dict(kwargs)
-    name = _name(function)
+    name = _function_name(function)
     if name in NARROW:
-        wanted = narrow
+        dtype = narrow
     elif name in WIDE:
-        wanted = torch.float32
+        dtype = torch.float32
     else:
         return args, dict(kwargs)
     changed: tuple[tuple[Any, ...], dict[str, Any]] = _pytree.tree_map_only(
-        Tensor, lambda tensor: _as(tensor, wanted), (args, dict(kwargs))
+        Tensor, lambda tensor: _cast_tensor(tensor, dtype), (args, dict(kwargs))
     )
     return changed
 
 
-def _name(function: Any) -> str:
-    """Without what operators of Python have around it, as ``__rmatmul__`` has."""
+def _function_name(function: Any) -> str:
+    """Returns the name of a function, and "matmul" or "pow" for the Python operators such as ``__rmatmul__``."""
     name = str(getattr(function, "__name__", ""))
     return name.strip("_").removeprefix("r") if name in ("__matmul__", "__rmatmul__", "__pow__", "__rpow__") else name
 
 
-def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+def _cast_tensor(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     if tensor.device.type != "meta" or tensor.dtype == dtype or not tensor.is_floating_point():
         return tensor
     if tensor.dtype == torch.float64:
@@ -152,7 +160,10 @@ def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
         return tensor.to(dtype)
     key = (id(tensor), dtype)
     if key not in _blocks.parameters:
-        _blocks.parameters[key] = (tensor, tensor.to(dtype))  # the first keeps the number its own
+        _blocks.parameters[key] = (
+            tensor,
+            tensor.to(dtype),
+        )  # a reference to the parameter, so that its id stays unique
     return _blocks.parameters[key][1]
 
 
@@ -178,7 +189,7 @@ def _exit(block: Any, *details: object) -> None:
 
 @contextmanager
 def emulated() -> Iterator[None]:
-    """``torch.autocast``, whatever its device, is that of this module; may be entered again inside."""
+    """Replaces ``torch.autocast`` of every device by the emulation of this module. May be nested. Not thread-safe."""
     kind: Any = torch.amp.autocast_mode.autocast
     originals = {name: getattr(kind, name) for name in ("__init__", "__enter__", "__exit__")}
     if _blocks.depth == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands do beyond a prediction: run on the device, calibrate, validate."""
+"""Commands that do more than predict: run on the device, calibrate and validate."""
 
 from __future__ import annotations
 
@@ -31,13 +31,17 @@ from openreg_predict.write_description import whole, with_efficiencies, with_val
 
 
 def run_on_device(path: str, chip: Description, trace_file: str | None, as_json: bool) -> None:
-    """Runs a script's step on the openreg device, in the chip's time. Raises ScriptError."""
-    import openreg_ops  # noqa: F401  (nothing else imports the operators where the backend is not autoloaded)
+    """Runs a script's ``step()`` on the openreg device in the chip's time, and prints the result.
+
+    A first call of ``step()`` runs outside of the simulation. Raises ScriptError if the script cannot be read or has no
+    ``step()``.
+    """
+    import openreg_ops  # noqa: F401  (if the backend is not autoloaded, no other code imports the operators)
     from openreg_predict.simulate import simulate
 
     code, has_step = script.load(path)
     if not has_step:
-        raise ScriptError(f"{path} has no function step(); --on openreg runs that")
+        raise ScriptError(f"{path} has no function step(), which --on openreg runs; define one")
     space = {"__name__": "openreg_predict_script", "__file__": path}
     sys.path.insert(0, str(Path(path).resolve().parent))
     with torch.device("openreg"), script.OnOpenreg():
@@ -66,17 +70,23 @@ def run_on_device(path: str, chip: Description, trace_file: str | None, as_json:
 
 
 def calibrate(output: str, data: Path | None, device: str | None, lender: str | None) -> None:
-    """Writes a description: of this machine, or a calibrated one from published measurements."""
+    """Writes a description of this machine, or with ``data`` one calibrated by published measurements.
+
+    ``device`` is the description to calibrate. ``lender`` is a description whose efficiencies replace those that were
+    not measured. Raises DescriptionError or DataError for wrong arguments or files.
+    """
     path = Path(output)
     if path.suffix != ".toml" or path.is_dir() or not path.absolute().parent.is_dir():
         raise DescriptionError(f"{path} cannot be written: give a file that ends with .toml in a folder that exists")
     if data is None:
         if device or lender:
-            raise DescriptionError("--device and --lender go with --data; without it this machine's CPU is described")
+            raise DescriptionError(
+                "--device and --lender require --data; without it calibrate measures this machine's CPU"
+            )
         path.write_text(whole(cpu_calibration.describe(path.stem)), "utf-8")
     else:
         if device is None:
-            raise DescriptionError("--data calibrates a description: say with --device which")
+            raise DescriptionError("--data requires --device with the description to calibrate: a name or a .toml file")
         chip = load(device)
         samples = published.samples(data, chip.name)
         found = fit.fit(chip, samples, "measured", "published micro-benchmarks in float32")
@@ -89,7 +99,7 @@ def calibrate(output: str, data: Path | None, device: str | None, lender: str | 
 
 
 def cpu_validation_results(chip: Description) -> list[ValidationResult]:
-    """Small models on this CPU, on one thread, measured and predicted; each predicted from ``meta``."""
+    """Measures small models on one thread of this CPU, and compares each with its prediction from ``meta``."""
     results = []
     with cpu_calibration.one_thread():
         for name in cpu_validation_models.MODELS:
@@ -104,18 +114,24 @@ def cpu_validation_results(chip: Description) -> list[ValidationResult]:
 
 
 def validate(data: Path | None, device: str | None, as_json: bool, write: bool) -> None:
-    """Compares predictions with measurements and prints, or writes, the errors."""
+    """Compares predictions with measurements and prints the errors.
+
+    With ``write``, also writes the errors into the descriptions. Raises DescriptionError or DataError for wrong
+    arguments or files.
+    """
     if data is not None:
         results, left_out = compare(data)
         note = "transformers of published measurements"
     else:
         if device is None:
-            raise DescriptionError("give --data DIR, or --device FILE, a description of this machine by calibrate")
+            raise DescriptionError(
+                "give --data DIR, or --device FILE with a description that calibrate wrote on this machine"
+            )
         results, left_out = cpu_validation_results(load(device)), {}
         note = "small models on this machine"
     found = summaries(results)
     if write:
-        names = {device} if data is None and device else {outcome.case.device for outcome in results}
+        names = {device} if data is None and device else {result.case.device for result in results}
         for name in names:
             path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
             entries = validations(found, results, load(name).name, note)

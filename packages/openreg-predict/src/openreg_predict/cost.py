@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a described chip takes for the work of one call: the roofline with what the chip's operators reach."""
+"""The time of a call on a described chip: the roofline with the efficiencies of the chip's operators."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from openreg_predict.description import Description, Efficiency
 from openreg_predict.work import Work
 
-# Dtypes that compute alike.
+# Dtype: the dtype whose rate it has.
 _SAME = {"float8_e4m3fn": "float8", "float8_e5m2": "float8", "uint8": "int8", "bool": "int8"}
-# What a chip without a rate for a dtype computes with instead: wider ones, never narrower.
+# Dtype: the wider dtype whose rate is used if a chip has none for it.
 _WIDER = {
     "float8": "float16",
     "float16": "float32",
@@ -25,15 +25,19 @@ _WIDER = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of an engine for a call, and what bounds them: compute, memory, launch or link."""
+    """The seconds of an engine for a call, and their bound: compute, memory, launch, link or nothing."""
 
     seconds: float
     bound: str
-    rate_of: str = ""  # the dtype whose rate was taken, where the chip has none for the call's
+    rate_of: str = ""  # the dtype whose rate is used if the chip has none for the call's dtype
 
 
 def utilization(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int], ...], units: int) -> float:
-    """The share of the chip that a product keeps busy: rounded up to whole tiles, and to whole rounds of the units."""
+    """Returns the share of the chip that a matrix product uses, of the best tile size; 1 without tiles.
+
+    ``product`` is (batch, rows, columns, depth). The product is rounded up to whole tiles, and the tiles to whole
+    rounds of all units.
+    """
     batch, rows, columns, _ = product
     best = 0.0
     for high, wide in tiles:
@@ -54,7 +58,7 @@ def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
 
 
 def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency) -> tuple[float, str]:
-    """Seconds if memory were infinitely fast, and the dtype whose rate was taken."""
+    """Returns the seconds of a call on infinitely fast memory, and the dtype whose rate is used."""
     rate, dtype = rate_of(chip, work.unit, work.dtype)
     reached = rate * efficiency.compute.at(max(work.flops, 1))
     if work.product is not None:
@@ -62,13 +66,13 @@ def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency)
         reached *= efficiency.columns.at(max(work.product[2], 1))
         reached *= utilization(work.product, efficiency.tiles, chip.parallel_units)
         reached *= depth / (depth + efficiency.ramp)
-    if efficiency.compute.source != "measured":  # a measured one is below what the power allows by itself
+    if efficiency.compute.source != "measured":  # a measured rate already is below the power limit
         reached = min(reached, chip.ceiling(dtype))
     return work.flops / reached, dtype
 
 
 def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
-    """What a call costs the engine that runs it; the host's time to launch it is not part of it."""
+    """Returns the engine time of a call, without the host time of its launch, and the bound of that time."""
     if work.kernels == 0:
         return Cost(0.0, "nothing")
     if work.link:
@@ -76,7 +80,7 @@ def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
     efficiency = chip.efficiency(work.kind)
     arithmetic, dtype = seconds_of_arithmetic(chip, work, efficiency)
     bandwidth = chip.memory_bandwidth.value
-    if efficiency.memory.source != "measured":  # a measured one has the caches in it
+    if efficiency.memory.source != "measured":  # a measured efficiency already contains the effect of caches
         bandwidth = chip.bandwidth_of(work.size)
     memory = work.size / (bandwidth * efficiency.memory.at(max(work.size, 1)))
     launch = work.kernels * (chip.launch_graph if in_graph else chip.launch_device).value
@@ -88,7 +92,7 @@ def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
 def _over_link(chip: Description, work: Work) -> Cost:
     link = chip.links.get(work.link)
     if link is None:
-        # Without a link of its own to the others, data goes through the host: there and back.
+        # Without a peer link, data goes to the host and from there to the other device.
         host = chip.links.get("host")
         if host is None:
             return replace(cost_of(chip, replace(work, link="")), bound="memory")

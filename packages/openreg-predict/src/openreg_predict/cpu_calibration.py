@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describes the CPU of the machine that this runs on, on one thread, by measuring single operators.
+"""Describes the CPU of this machine, on one thread, by measurements of single operators.
 
-Buffers rotate, so that operands come from memory. A sample is the median of rounds that alternate with all others', so
-that a disturbance of the machine does not hit one alone. What the framework takes for a call is fitted on a tiny model.
+Operands rotate through buffers, so that they come from memory and not from caches. A sample is the median over rounds.
+Each round runs all benchmarks, so that a disturbance of the machine does not affect one of them alone. The overhead of
+PyTorch per call is measured with a tiny model.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from openreg_predict.description import Description, Quantity, load
 from openreg_predict.trace import Recorder, trace
 from openreg_predict.work import Work
 
-# Bytes of the buffers that an operator's operands rotate through.
+# Bytes of the buffers through which an operator's operands rotate.
 COLD = 64 * 2**20
 ROUNDS = 5
 
 
-# Of one thread, time of the processor is time; others that want it do not count.
+# Processor time: on one thread it is the elapsed time without the time of other processes.
 _now = time.process_time
 
 
 @dataclass
 class Benchmark:
-    """An operator with operands of some size."""
+    """An operator call with operands of one size. ``call`` takes the index of a copy of the operands."""
 
     name: str
     call: Callable[[int], object]
@@ -45,7 +46,10 @@ class Benchmark:
 
 
 def measured(benchmarks: list[Benchmark], rounds: int = ROUNDS) -> list[fit.Sample]:
-    """A sample for each: the work of the call that does most of it, and its seconds."""
+    """Measures the benchmarks and returns a sample for each.
+
+    The work is that of the operator call with the most bytes, and the seconds are the median over the rounds.
+    """
     works = [_work(item) for item in benchmarks]
     times: list[list[float]] = [[] for _ in benchmarks]
     for number in range(rounds + 1):
@@ -148,7 +152,7 @@ def _adam(size: int) -> Callable[[int], object]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread, and as many as before afterwards."""
+    """Runs PyTorch on one thread, and restores the previous number of threads on exit."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -158,7 +162,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _peaks() -> tuple[float, float]:
-    """(FLOP/s of the best product, bytes/s of a copy from memory to memory)."""
+    """Returns the highest FLOP/s of a matrix product, and the median bytes/s of a copy from memory to memory."""
     a, b = torch.randn(768, 768), torch.randn(768, 768)
     source = torch.randn(COLD // 4)
     target = torch.empty_like(source)
@@ -175,7 +179,7 @@ def _peaks() -> tuple[float, float]:
 
 
 def tiny_step(device: str = "cpu") -> Callable[[], object]:
-    """A training step whose arithmetic takes no time."""
+    """Returns a training step whose time is almost only the overhead of calls."""
     layers: list[nn.Module] = []
     for _ in range(8):
         layers += [nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU()]
@@ -190,7 +194,7 @@ def tiny_step(device: str = "cpu") -> Callable[[], object]:
 
 
 def seconds_of(step: Callable[[], object], rounds: int = 15, least: float = 5e-3) -> float:
-    """The median of rounds, each of which takes at least so long."""
+    """Returns the median seconds of a step over rounds, each of which takes about ``least`` seconds or more."""
     step()
     begin = _now()
     step()
@@ -212,7 +216,7 @@ def _seconds_per_call() -> float:
 
 
 def describe(name: str) -> Description:
-    """This machine's CPU on one thread, in about a minute on a quiet machine."""
+    """Measures and describes one thread of this machine's CPU. Takes about a minute on an idle machine."""
     with one_thread(), torch.no_grad():
         rate, bandwidth = _peaks()
         with torch.enable_grad():
@@ -230,7 +234,7 @@ def describe(name: str) -> Description:
             launch_device=Quantity(overhead, "measured", "a tiny model, per operator"),
         )
         benchmarks = [*_products(), *_convolutions(), *_movers()]
-        # A single call has no autograd: what it takes besides its work is measured as well.
+        # The benchmarks run without autograd, so the overhead of their calls is measured separately.
         bare = replace(chip, launch_device=Quantity(_seconds_of_an_empty_call(), "measured"))
         found = fit.fit(bare, measured(benchmarks), "measured", "this machine")
     return replace(chip, efficiencies={**base.efficiencies, **found}, validations=())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small models that judge the description of a machine's CPU; none of them has a part in its calibration."""
+"""Small models that validate the description of a machine's CPU. None of them is part of its calibration."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch import Tensor, nn
 
 
 class Residual(nn.Module):
-    """What a module gives, added to what it gets."""
+    """A residual connection: adds the output of the inner modules to their input."""
 
     def __init__(self, *inner: nn.Module) -> None:
         super().__init__()
         self.inner = nn.Sequential(*inner)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape to the same."""
+        """Returns a tensor with the shape of the input."""
         result: Tensor = x + self.inner(x)
         return result
 
 
 class Attention(nn.Module):
-    """Attention that is spelled out, over all positions or those before."""
+    """Attention of single operators, over all positions or, if causal, over none after the query's."""
 
     def __init__(self, width: int, heads: int, is_causal: bool) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Attention(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, length, width) to the same."""
+        """Maps (batch, length, width) to (batch, length, width)."""
         query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
         scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
         if self.is_causal:
@@ -43,7 +43,7 @@ class Attention(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Layers over positions and over channels in turn."""
+    """A block with a layer over positions, then one over channels."""
 
     def __init__(self, length: int, width: int) -> None:
         super().__init__()
@@ -52,14 +52,14 @@ class Mixer(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, length, width) to the same."""
+        """Maps (batch, length, width) to (batch, length, width)."""
         x = x + self.over_positions(self.norm(x).transpose(1, 2)).transpose(1, 2)
         result: Tensor = self.over_channels(x)
         return result
 
 
 class Recommender(nn.Module):
-    """Rows of several tables, side by side, into a small network."""
+    """A small network over the concatenated rows of several embedding tables."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,19 +67,19 @@ class Recommender(nn.Module):
         self.top = nn.Sequential(nn.Linear(384, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, 6) numbers of rows to (batch, 1)."""
+        """Maps (batch, 6) row indices to (batch, 1) scores."""
         rows = [table(x[:, index]) for index, table in enumerate(self.tables)]
         scores: Tensor = self.top(torch.cat(rows, 1))
         return scores
 
 
 def feed_forward(width: int) -> tuple[nn.Module, ...]:
-    """Two linear layers."""
+    """Returns two linear layers with GELU between them."""
     return nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
 
 
 def transformer(width: int, heads: int, layers: int, is_causal: bool) -> nn.Module:
-    """Blocks with a norm before each part."""
+    """Returns a transformer with a layer norm before each attention and feed-forward part."""
     blocks: list[nn.Module] = []
     for _ in range(layers):
         blocks.append(Residual(nn.LayerNorm(width), Attention(width, heads, is_causal)))
@@ -88,7 +88,7 @@ def transformer(width: int, heads: int, layers: int, is_causal: bool) -> nn.Modu
 
 
 def convolutions(*channels: int) -> list[nn.Module]:
-    """Convolution, batch norm, ReLU and pooling, one after the other."""
+    """Returns convolution, batch norm, ReLU and max pooling for each pair of consecutive channel counts."""
     layers: list[nn.Module] = []
     for before, after in itertools.pairwise(channels):
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
@@ -96,7 +96,7 @@ def convolutions(*channels: int) -> list[nn.Module]:
 
 
 def residual_network() -> nn.Module:
-    """Four residual blocks of two convolutions."""
+    """Returns a network of four residual blocks with two convolutions each."""
     blocks = [
         Residual(nn.Conv2d(32, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1))
         for _ in range(4)
@@ -130,7 +130,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor]]] = {
 
 
 def step(name: str, is_training: bool) -> Callable[[], None]:
-    """A step of a model on the current default device: forward, and in training backward and SGD."""
+    """Returns a step of a model on the default device: the forward pass, and in training the backward pass and SGD."""
     make, batch_of = MODELS[name]
     model, batch = make(), batch_of()
     model.train(is_training)

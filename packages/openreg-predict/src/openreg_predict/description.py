@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The description of a chip: a TOML file in which every number says where it comes from."""
+"""Descriptions of chips: TOML files in which every number has a source."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 
 FOLDER = Path(__file__).with_name("devices")
 
-# Classes of operators, and whose efficiencies one takes that a description leaves out. The two without a substitute
-# have to be there.
+# Class of operators: the class whose efficiency replaces one that a description omits. The two classes without a
+# substitute are required.
 CLASSES: dict[str, str | None] = {
     "matmul": None,
     "batched_matmul": "matmul",
@@ -54,7 +54,7 @@ CLASSES: dict[str, str | None] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in SI units (FLOP/s, bytes/s, bytes, seconds) and its source: data sheet, measured or assumed."""
+    """A number in SI units (FLOP/s, bytes/s, bytes, seconds) with its source: data sheet, measured or assumed."""
 
     value: float
     source: str
@@ -63,14 +63,17 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Curve:
-    """The fraction of a peak that some work (FLOP, or bytes) reaches: points joined in the logarithm of the work."""
+    """The fraction of a peak that a call reaches, by its work in FLOP or bytes.
+
+    ``points`` are (work, fraction), with linear interpolation over the logarithm of the work.
+    """
 
     points: tuple[tuple[float, float], ...]
     source: str
     note: str = ""
 
     def at(self, work: float) -> float:
-        """The fraction for so much work; beyond the ends that of the nearest point."""
+        """Returns the fraction for ``work``; beyond the ends it is that of the nearest point."""
         works = [point[0] for point in self.points]
         index = bisect.bisect_left(works, work)
         if index == 0:
@@ -86,12 +89,14 @@ ALL = Curve(((1.0, 1.0),), "assumed", "the peak itself")
 
 @dataclass(frozen=True)
 class Efficiency:
-    """What a class of operators reaches: of the arithmetic peak over FLOP, of the bandwidth over bytes moved.
+    """The fractions of the peaks that a class of operators reaches.
 
-    ``tiles`` are the output tiles of a matrix product, rows by columns: a chip of several units works on so many tiles
-    at a time, and the last round may be partly empty. Empty: products are not cut. ``ramp`` is the depth of a product
-    at which it reaches half of its rate, because tiles are filled and written out. ``columns`` is what is left of the
-    rate over the columns of a product: the wider one is, the less of it caches hold.
+    ``compute`` is the fraction of the arithmetic peak by FLOP, and ``memory`` that of the bandwidth by bytes.
+    ``tiles`` are the sizes of output tiles of a matrix product, as (rows, columns); the best one is used. A chip with
+    several units computes one tile on each at a time, so its last round may be partly empty. Without tiles a product is
+    not divided. ``ramp`` is the depth of a product at which it reaches half of its rate, because tiles are filled and
+    written out. ``columns`` is a further fraction of the rate, by the columns of a product: caches hold less of a wider
+    one.
     """
 
     compute: Curve = ALL
@@ -103,7 +108,10 @@ class Efficiency:
 
 @dataclass(frozen=True)
 class Power:
-    """Watts that a chip may take for long, and joules of a float32 operation: a small card cannot hold its peak."""
+    """The sustained power limit in watts, and the energy of a float32 FLOP in joules.
+
+    They lower the rate of a chip whose limit does not suffice for its peak.
+    """
 
     limit: Quantity
     energy: Quantity
@@ -111,7 +119,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Link:
-    """A way between two memories: bytes/s in one direction, and the seconds before the first byte."""
+    """A connection of two memories: bytes/s in one direction, and seconds before the first byte."""
 
     bandwidth: Quantity
     latency: Quantity
@@ -119,7 +127,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Cache:
-    """A level of the memory hierarchy."""
+    """A cache with its level, its bytes and its bytes/s, if known."""
 
     level: int
     size: Quantity
@@ -128,9 +136,10 @@ class Cache:
 
 @dataclass(frozen=True)
 class Validation:
-    """Relative errors of predictions: of so many programs that had no part in calibration.
+    """Relative errors of the predictions of ``count`` programs that were not part of the calibration.
 
-    ``classes`` are those in which these programs spent their time; of others nothing is known.
+    ``classes`` are the classes of operators in which these programs spent their time. The errors do not apply to other
+    classes.
     """
 
     mode: str
@@ -145,7 +154,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Description:
-    """A chip as the cost model sees it. Immutable; what-if makes changed copies."""
+    """The numbers of a chip that the cost model uses. Immutable: a what-if changes a copy."""
 
     name: str
     title: str
@@ -164,7 +173,7 @@ class Description:
     power: Power | None = None
 
     def efficiency(self, kind: str) -> Efficiency:
-        """That of a class of operators, or of the class that stands in for it."""
+        """Returns the efficiency of a class of operators, or of the class that replaces it."""
         name: str | None = kind
         while name is not None:
             if name in self.efficiencies:
@@ -173,12 +182,15 @@ class Description:
         raise DescriptionError(f"{self.name}: no efficiency for the class {kind!r}")
 
     def rate(self, unit: str, dtype: str) -> Quantity | None:
-        """The peak of a unit ("matrix", "vector") for a dtype; a chip without matrix units computes on vector ones."""
+        """Returns the peak of a unit ("matrix", "vector") for a dtype, or None if the chip has none.
+
+        If the matrix unit has no rate for the dtype, the result is that of the vector unit.
+        """
         found = self.rates.get((unit, dtype))
         return found if found is not None or unit == "vector" else self.rates.get(("vector", dtype))
 
     def plain(self) -> Description:
-        """The roofline alone: peaks are reached, launches cost nothing."""
+        """Returns the chip as a plain roofline: calls reach the peaks, and launches take no time."""
         nothing = Quantity(0.0, "assumed", "plain roofline")
         return replace(
             self,
@@ -192,7 +204,10 @@ class Description:
         )
 
     def bandwidth_of(self, size: int) -> float:
-        """Bytes/s of so many bytes: of the smallest cache that holds them and whose bandwidth is known, or memory's."""
+        """Returns the bytes/s for a call that moves ``size`` bytes.
+
+        It is that of the smallest cache that holds them and has a known bandwidth, but at least that of memory.
+        """
         fitting = [cache for cache in self.caches if cache.bandwidth is not None and size <= cache.size.value]
         smallest = min(fitting, key=lambda cache: cache.size.value, default=None)
         if smallest is None or smallest.bandwidth is None:
@@ -200,29 +215,29 @@ class Description:
         return max(smallest.bandwidth.value, self.memory_bandwidth.value)
 
     def ceiling(self, dtype: str) -> float:
-        """The FLOP/s that the power allows for long; of other dtypes than float32 nothing is known."""
+        """Returns the sustained FLOP/s within the power limit, or infinity for other dtypes than float32."""
         if self.power is None or dtype != "float32":
             return math.inf
         return self.power.limit.value / self.power.energy.value
 
     def lent(self) -> dict[str, Efficiency]:
-        """The efficiencies as another chip may borrow them: there they are assumed."""
+        """Returns the efficiencies for use by another chip, with the source "assumed" and the name of this chip."""
 
-        def from_reference_chip(curve: Curve) -> Curve:
+        def assumed(curve: Curve) -> Curve:
             return curve if curve is ALL else Curve(curve.points, "assumed", f"that of {self.name}")
 
         return {
             kind: replace(
                 item,
-                compute=from_reference_chip(item.compute),
-                memory=from_reference_chip(item.memory),
-                columns=from_reference_chip(item.columns),
+                compute=assumed(item.compute),
+                memory=assumed(item.memory),
+                columns=assumed(item.columns),
             )
             for kind, item in self.efficiencies.items()
         }
 
     def with_efficiencies_of(self, other: Description) -> Description:
-        """This chip's peaks with another one's efficiencies and launch times; nothing validates the result."""
+        """Returns this chip with the efficiencies and device launch time of another one, and without validations."""
         return replace(
             self,
             name=f"{self.name} with efficiencies of {other.name}",
@@ -232,19 +247,19 @@ class Description:
         )
 
     def validation(self, mode: str, dtype: str) -> Validation | None:
-        """What is known of the error of such predictions; None: not validated."""
+        """Returns the validated errors for a mode and a dtype, or None if there are none."""
         return next((item for item in self.validations if (item.mode, item.dtype) == (mode, dtype)), None)
 
 
 def built_in() -> list[str]:
-    """Names of the descriptions that this package brings."""
+    """Returns the sorted names of the descriptions in this package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def load(name: str | Path) -> Description:
-    """A description by the name of a built-in one or the path of a file.
+    """Returns the description with the name of a built-in one, or from the path of a .toml file.
 
-    Raises :class:`DescriptionError` for a name that is neither, and for whatever is wrong in the file.
+    Raises :class:`DescriptionError` if there is no such description, or if the file is wrong.
     """
     path = Path(name)
     if path.suffix != ".toml" and path.name == str(name):
@@ -261,7 +276,7 @@ def load(name: str | Path) -> Description:
 
 
 def parse(text: str, where: str, name: str) -> Description:
-    """The description in a text; ``where`` begins every message. Raises :class:`DescriptionError`."""
+    """Parses the TOML text of a description. ``where`` begins each message. Raises :class:`DescriptionError`."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Efficiencies from measurements of single operators: medians along the amount of work, so that outliers do not count.
+"""Fits the efficiencies of a chip to measurements of single operators.
 
-A measurement says what fraction of a peak was reached. The curve of a class has a point per half a decade of work, the
-median of those fractions. Of matrix products, tiles, ramp and the fraction of the bandwidth are tried out of a few, and
-those with the least mean error win; a second curve, over columns, is added where that helps.
+Each measurement gives the fraction of a peak that an operator reached. The curve of a class has a point per half decade
+of work: the median of its fractions, so that outliers do not count. For matrix products, a few tiles, ramps and
+fractions of the bandwidth are tried, and those with the least mean error are used. A second curve, over columns, is
+added if it lowers the error.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from openreg_predict.cost import rate_of, utilization
 from openreg_predict.description import ALL, Curve, Description, Efficiency
 from openreg_predict.work import Work
 
-# Points of a curve per decade of work, and where there is one per factor of two.
+# Points of a curve per decade of work. PER_OCTAVE is one point per factor of two.
 PER_DECADE = 2.0
 PER_OCTAVE = 1 / math.log10(2)
-# So often two curves are fitted in turn; and a second one has to take off this much of the error.
+# Two curves are fitted alternately this often. The second is used if the error falls below this share of the error
+# without it.
 _TURNS = 10
 _WORTH_A_CURVE = 0.95
-# A point of a curve is a median of at least so many measurements, where there are many.
+# With _MANY measurements or more, a point of a curve is the median of at least LEAST of them.
 LEAST = 3
 _MANY = 50
-# So many measurements choose tiles; all of them make the curve.
+# At most this many measurements select tiles and ramp. All of them make the curve.
 _CHOOSE = 500
 _TILES: tuple[tuple[tuple[int, int], ...], ...] = (
     (),
@@ -40,24 +42,27 @@ _TILES: tuple[tuple[tuple[int, int], ...], ...] = (
     ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32)),
 )
 _RAMPS = (0, 4, 8, 16, 32, 64)
-# The first wins where none of the measurements is bound by memory.
+# Fractions of the bandwidth. The first is used if no measurement is bound by memory.
 _MEMORY = (0.8, 0.9, 0.7, 0.6, 0.5, 0.4)
-_HIGHEST = 20.0  # what a description may say
+_HIGHEST = 20.0  # the largest fraction that a description may contain
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A call that was measured, in seconds."""
+    """A measured call. ``seconds`` is its time."""
 
     work: Work
     seconds: float
-    is_arithmetic: bool = False  # of an elementwise operator that is bound by its arithmetic
+    is_arithmetic: bool = False  # True for an elementwise operator that arithmetic bounds
 
 
 def curve(
     points: Sequence[tuple[float, float]], source: str, note: str, per_decade: float = PER_DECADE
 ) -> Curve | None:
-    """Medians of (work, fraction), some per decade of the work; None where none has enough points."""
+    """Returns a curve of the median fraction at ``per_decade`` points per decade of work.
+
+    ``points`` are (work, fraction). Returns None if no median has enough of them.
+    """
     decades: dict[int, list[tuple[float, float]]] = {}
     for work, fraction in points:
         decades.setdefault(round(per_decade * math.log10(max(work, 1.0))), []).append((work, fraction))
@@ -71,7 +76,10 @@ def curve(
 
 
 def fit_memory(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:
-    """Fits the efficiency of a class that moves bytes; samples with much arithmetic give the rate of its arithmetic."""
+    """Fits the efficiency of a class that memory bounds. Samples with ``is_arithmetic`` fit its arithmetic rate.
+
+    Returns None if there are not enough samples.
+    """
     moving: list[tuple[float, float]] = []
     computing: list[tuple[float, float]] = []
     rate = rate_of(chip, "vector", "float32")[0]
@@ -88,7 +96,10 @@ def fit_memory(chip: Description, samples: Sequence[Sample], source: str, note: 
 
 
 def fit_products(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:
-    """Of a class of matrix products: what tiles, ramp, bandwidth and columns leave open is a curve over FLOP."""
+    """Fits the efficiency of a class of matrix products. Returns None if there are not enough samples.
+
+    The curve over FLOP is the fraction that tiles, ramp, bandwidth and columns do not explain.
+    """
     if not samples:
         return None
     chosen = list(samples)
@@ -113,7 +124,7 @@ def fit_products(chip: Description, samples: Sequence[Sample], source: str, note
 
 
 class _Products:
-    """One choice of tiles, ramp and fraction of the bandwidth, with the curves that fit it and their mean error."""
+    """A choice of tiles, ramp and fraction of the bandwidth, with the fitted curves and their mean error."""
 
     def __init__(
         self,
@@ -131,7 +142,7 @@ class _Products:
         ideal = [_seconds_at_the_peak(chip, sample.work, tiles, ramp) for sample in samples]
         moving = [sample.work.size / (chip.memory_bandwidth.value * memory) for sample in samples]
         launch = chip.launch_device.value
-        points = []  # (FLOP, columns, fraction of the peak) of what is bound by arithmetic
+        points = []  # (FLOP, columns, fraction of the peak) of the samples that arithmetic bounds
         for sample, seconds, least in zip(samples, ideal, moving, strict=True):
             net = sample.seconds - sample.work.kernels * launch
             if net > least:
@@ -146,7 +157,7 @@ class _Products:
             self.error = statistics.fmean(errors)
 
     def _fit(self, points: Sequence[tuple[float, float, float]], over_columns: bool) -> None:
-        """Each of two curves in turn takes what the other leaves."""
+        """Fits the curve over FLOP, and with ``over_columns`` alternately a second one to the rest that each leaves."""
         for _ in range(_TURNS if over_columns else 1):
             rest = [(flops, fraction / self.columns.at(wide)) for flops, wide, fraction in points]
             self.compute = curve(rest, "measured", "")
@@ -174,7 +185,7 @@ def _seconds_at_the_peak(chip: Description, work: Work, tiles: tuple[tuple[int, 
 
 
 def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) -> dict[str, Efficiency]:
-    """The efficiencies of all classes that were measured."""
+    """Returns the efficiency of each class that was measured often enough."""
     found: dict[str, Efficiency] = {}
     for kind in dict.fromkeys(sample.work.kind for sample in samples):
         own = [sample for sample in samples if sample.work.kind == kind]
@@ -186,5 +197,5 @@ def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) ->
 
 
 def with_reference_efficiencies(found: dict[str, Efficiency], lender: Description) -> dict[str, Efficiency]:
-    """Those of another chip for classes that were not measured, and said to be assumed."""
+    """Returns ``found`` with the lender's efficiencies, as assumed, for the classes that were not measured."""
     return {**lender.lent(), **found}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that accelerators run as one operator, and that PyTorch takes apart on ``meta``.
+"""Functions that accelerators run as one operator, but that PyTorch decomposes on ``meta``.
 
-The operators are those that openreg has, too: so a program on meta has the same operators, and the same memory.
+This module replaces them by the operators of the openreg device. So a program on meta has the operators and the memory
+of a program on the device.
 """
 
 from __future__ import annotations
@@ -19,39 +20,43 @@ from torch.overrides import TorchFunctionMode
 from openreg_predict import autocast
 
 _ATEN = torch.ops.aten
-LSTM = 2  # mkldnn_rnn_layer's number for it
+LSTM = 2  # the value of the argument mode of mkldnn_rnn_layer
 
 
 class Fused(TorchFunctionMode):
-    """While it is entered, dropout, attention, RMS norms and LSTMs on meta are single operators."""
+    """A mode that runs dropout, attention, RMS norms, linear layers, LSTMs and GRUs on meta as fused operators."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Calls the function, or the operator in its place."""
+        """Calls the function, or its replacement if its first argument is on meta."""
         args, kwargs = autocast.cast(func, args, kwargs or {})
-        instead = _INSTEAD.get(func)
-        if instead is not None and args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
-            return instead(func, *args, **kwargs)
+        replacement = _REPLACEMENTS.get(func)
+        if replacement is not None and args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
+            return replacement(func, *args, **kwargs)
         return func(*args, **kwargs)
 
 
 @contextmanager
 def fused() -> Iterator[None]:
-    """:class:`Fused`, also inside of PyTorch's own function for attention of several heads, which modes do not see."""
+    """Enters :class:`Fused`, and autocast on meta.
+
+    Also replaces two functions in ``torch.nn.functional``, because a mode does not see the calls inside of PyTorch's
+    function for multi-head attention. Not thread-safe.
+    """
     originals = {name: getattr(functional, name) for name in ("scaled_dot_product_attention", "linear")}
 
-    def instead_of(original: Any, substitute: Any) -> Any:
+    def replace(original: Any, replacement: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = autocast.cast(original, args, kwargs)
             if args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
-                return substitute(original, *args, **kwargs)
+                return replacement(original, *args, **kwargs)
             return original(*args, **kwargs)
 
         return call
 
     for name, original in originals.items():
-        setattr(functional, name, instead_of(original, _INSTEAD[original]))
+        setattr(functional, name, replace(original, _REPLACEMENTS[original]))
     try:
         with autocast.emulated(), Fused():
             yield
@@ -100,7 +105,7 @@ def _fused_rms_norm_backward(gradient: Tensor, source: Tensor, root: Tensor, wei
     return torch.empty_like(source), torch.empty_like(weight)
 
 
-def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+def _save_rms_norm(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
     ctx.save_for_backward(inputs[0], output[1], inputs[1])
 
 
@@ -109,7 +114,7 @@ def _rms_norm_gradients(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, 
     return result
 
 
-_fused_rms_norm.register_autograd(_rms_norm_gradients, setup_context=_keep)
+_fused_rms_norm.register_autograd(_rms_norm_gradients, setup_context=_save_rms_norm)
 
 
 def _rms_norm(
@@ -127,35 +132,41 @@ def _fused_linear(source: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 
 
 @torch.library.custom_op("openreg_predict::linear_backward", mutates_args=(), device_types="meta")
-def _fused_linear_backward(source: Tensor, gradient: Tensor, weight: Tensor, wanted: list[bool]) -> list[Tensor]:
+def _fused_linear_backward(source: Tensor, gradient: Tensor, weight: Tensor, output_mask: list[bool]) -> list[Tensor]:
     del gradient
     shapes = [source.shape, weight.shape, weight.shape[:1]]
-    return [source.new_empty(shape) for shape, is_wanted in zip(shapes, wanted, strict=True) if is_wanted]
+    return [source.new_empty(shape) for shape, is_needed in zip(shapes, output_mask, strict=True) if is_needed]
 
 
-def _keep_linear(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def _save_linear(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     del output
     ctx.save_for_backward(inputs[0], inputs[1])
 
 
 def _linear_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    wanted = list(ctx.needs_input_grad[:3])
-    found = iter(_fused_linear_backward(ctx.saved_tensors[0], gradient, ctx.saved_tensors[1], wanted))
-    return tuple(next(found) if is_wanted else None for is_wanted in wanted)
+    output_mask = list(ctx.needs_input_grad[:3])
+    found = iter(_fused_linear_backward(ctx.saved_tensors[0], gradient, ctx.saved_tensors[1], output_mask))
+    return tuple(next(found) if is_needed else None for is_needed in output_mask)
 
 
-_fused_linear.register_autograd(_linear_gradients, setup_context=_keep_linear)
+_fused_linear.register_autograd(_linear_gradients, setup_context=_save_linear)
 
 
 def _linear(original: Any, source: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """Of an input with gaps: PyTorch makes a copy of it on meta, which the device does not need."""
+    """Runs a linear layer as one operator if its input has three dimensions or more and is not contiguous.
+
+    PyTorch copies such an input on meta, which the device does not.
+    """
     if source.dim() < 3 or source.is_contiguous():
         return original(source, weight, bias)
     return _fused_linear(source, weight, bias)
 
 
 def _lstm(original: Any, source: Tensor, *args: Any) -> Any:
-    """On sequences of one length, without projections; others stay as they are."""
+    """Runs an LSTM with one operator per layer and direction.
+
+    Calls the original for packed sequences, projections and layers without biases.
+    """
     states, parameters, has_biases, layers, dropout, training, bidirectional, batch_first = args
     directions = 2 if bidirectional else 1
     if isinstance(states, Tensor) or not has_biases or len(parameters) != 4 * layers * directions:
@@ -183,7 +194,7 @@ def _lstm(original: Any, source: Tensor, *args: Any) -> Any:
 
 
 def _gru(original: Any, source: Tensor, *args: Any) -> Any:
-    """On sequences of one length, step by step; others stay as they are."""
+    """Runs a GRU with a fused cell per step. Calls the original for packed sequences and layers without biases."""
     hx, parameters, has_biases, layers, dropout, training, bidirectional, batch_first = args
     directions = 2 if bidirectional else 1
     if not isinstance(hx, Tensor) or not has_biases or len(parameters) != 4 * layers * directions:
@@ -208,7 +219,7 @@ def _gru(original: Any, source: Tensor, *args: Any) -> Any:
     return x.transpose(0, 1) if batch_first else x, torch.stack(last)
 
 
-_INSTEAD: dict[Any, Callable[..., Any]] = {
+_REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     functional.dropout: _dropout,
     functional.scaled_dot_product_attention: _attention,
     torch.rms_norm: _rms_norm,
@@ -217,7 +228,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     torch.gru: _gru,
     functional.linear: _linear,
 }
-# What the operators of this file are called where people read it: as those that they stand for.
+# Operator of this module: the operator that reports show in its place.
 NAMES = {
     "openreg_predict::linear": "aten::linear",
     "openreg_predict::linear_backward": "aten::linear_backward",
@@ -227,9 +238,10 @@ NAMES = {
 
 
 def _workspace(length: int, batch: int, inputs: int, width: int) -> int:
-    """Bytes that a layer of an LSTM keeps for its backward pass: what the openreg device allocates.
+    """Returns the bytes that the openreg device allocates for the backward pass of an LSTM layer.
 
-    oneDNN, which computes it, keeps the form to itself, so this is a bound (rnn_layer.cpp of openreg-ops has the same).
+    This is an upper bound, because the layout is internal to oneDNN. rnn_layer.cpp of openreg-ops computes the same
+    bound.
     """
 
     def padded(count: int) -> int:
@@ -241,7 +253,7 @@ def _workspace(length: int, batch: int, inputs: int, width: int) -> int:
 
 
 def run_on_meta(name: str, args: tuple[Any, ...]) -> Any:
-    """Results of the operators of recurrent layers, whose shapes PyTorch does not know on meta; None for any other."""
+    """Returns the results of a recurrent operator, which has no meta function in PyTorch, or None for any other."""
     if name == "aten::mkldnn_rnn_layer":
         source, weight, hidden, cell, training = args[0], args[2], args[5], args[6], args[-1]
         length, batch, inputs = source.shape

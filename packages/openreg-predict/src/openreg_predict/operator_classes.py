@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which class of operators a name belongs to, for those whose work follows from their operands alone."""
+"""The class, launches and FLOP per element of operators whose work follows from their operands alone."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-# Launch nothing: they make a view, or allocate.
+# Operators without a kernel launch: they return a view, allocate, or read metadata.
 _FREE = re.compile(
     r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|is_\w+|"
     r"_version|set_|resize_|record_stream|_has_compatible_shallow_copy_type|_nested_\w*view\w*|sym_\w+|"
     r"_efficientzerotensor|transpose_|t_|squeeze_|unsqueeze_|as_strided_|swap(axes|dims)_|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|item)"
     r"|c10d::barrier|_c10d_functional::(wait_tensor|_wrap_tensor_autograd)|prim::device"
 )
-# The first pattern that fits gives the class.
+# The first pattern that matches the name determines the class.
 _CLASSES = [
     (re.compile(pattern), kind)
     for pattern, kind in (
@@ -61,17 +61,17 @@ _FILLS = re.compile(
 
 
 def is_free(function: Any, name: str) -> bool:
-    """Whether a call launches nothing."""
+    """Returns True if a call launches no kernel."""
     return bool(function.is_view) or _FREE.fullmatch(name) is not None
 
 
 def only_fills(name: str) -> bool:
-    """Whether what the operator updates is overwritten without being read."""
+    """Returns True if the operator overwrites the tensors that it updates without reading them."""
     return _FILLS.fullmatch(name) is not None
 
 
 def class_of(function: Any, name: str) -> str | None:
-    """The class; None where nothing is known of the operator."""
+    """Returns the class of an operator, or None for an unknown operator."""
     for pattern, kind in _CLASSES:
         if pattern.fullmatch(name):
             return kind
@@ -83,7 +83,7 @@ def class_of(function: Any, name: str) -> str | None:
     return None
 
 
-# Pointwise, but PyTorch does not tag them.
+# Pointwise operators without PyTorch's tag.
 _POINTWISE = re.compile(
     r"aten::(\w+_backward|where|add|addcmul|addcdiv|lerp|masked_fill|bitwise_\w+|logical_\w+|_conj\w*|polar|"
     r"isin|clamp\w*|heaviside|nan_to_num|glu|silu|gelu|mish|_prelu_kernel|_weight_norm_interface)"
@@ -91,13 +91,13 @@ _POINTWISE = re.compile(
 
 
 def kernels_of(name: str, operands: int) -> int:
-    """How many kernels a call launches: those on lists of tensors have room for so many tensors each."""
+    """Returns the number of kernels that a call launches. One kernel over lists of tensors takes up to 100 of them."""
     if name.startswith(("aten::_foreach", "aten::_fused", "aten::_amp_foreach")):
         return max(1, -(-operands // 100))
     return 1
 
 
-# FLOP per element of functions that are computed by polynomials, roughly; of all others 1.
+# Approximate FLOP per element of functions that are computed by polynomials. All others have 1.
 _POLYNOMIAL = 20
 _POLYNOMIALS = re.compile(
     r"aten::_?(foreach_)?(exp|exp2|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|sigmoid|gelu|silu|mish|erf|erfc|erfinv|"
@@ -107,5 +107,5 @@ _POLYNOMIALS = re.compile(
 
 
 def flops_per_element(name: str) -> int:
-    """How much arithmetic an elementwise operator does for each element."""
+    """Returns the approximate FLOP of an operator per element."""
     return _POLYNOMIAL if _POLYNOMIALS.fullmatch(name) else 1

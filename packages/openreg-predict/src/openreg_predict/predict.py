@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a recorded program and a description to an answer: time with its error, what bounds it, and memory."""
+"""Predicts the time of a recorded program on a described chip, with the error, the bound and the memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from openreg_predict.schedule import Timeline
 from openreg_predict.trace import Call, Program
 from openreg_predict.work import NOTHING, Work
 
-# The range of a prediction that nothing validates: a factor down and up.
+# The range of a prediction without validation: the time is multiplied and divided by this.
 UNKNOWN = 0.5
-# What part of the time may be of classes that no validated program has, and still the errors of those say something.
+# The largest share of time in operator classes that no validated program has. Above it, the validated errors do not
+# apply to a prediction.
 ELSEWHERE = 0.1
-# Bytes of gradients that go around the ring at a time.
+# Bytes of gradients that one all-reduce sums.
 BUCKET = 25 * 2**20
 BOUNDS = ("compute", "memory", "launch", "link")
 
 
 @dataclass(frozen=True)
 class TimeBreakdown:
-    """Seconds of the engines for some calls, by what bounds them."""
+    """The engines' seconds for a group of calls, in total and for each bound: compute, memory, launch or link."""
 
     name: str
     calls: int
@@ -34,13 +35,13 @@ class TimeBreakdown:
 
     @property
     def bound(self) -> str:
-        """What most of the time is bound by."""
+        """Returns the bound of most of the time."""
         return max(self.bounds, key=lambda name: self.bounds[name], default="nothing")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a step would take on a chip. Seconds and bytes."""
+    """A prediction of one step on a chip, in seconds and bytes."""
 
     chip: Description
     program: Program
@@ -50,16 +51,20 @@ class Prediction:
     costs: tuple[Cost, ...]
     dtype: str
     validation: Validation | None
-    not_validated: str = ""  # why not, where errors of other programs are known
+    not_validated: str = ""  # why the errors of validated programs do not apply
 
     @property
     def mode(self) -> str:
-        """Training where there is a backward pass."""
+        """Returns "training" if the program has a backward pass, else "inference"."""
         return "training" if self.program.is_training else "inference"
 
     @property
     def range(self) -> tuple[float, float]:
-        """Within what nine of ten validated programs were; without validation half and twice the time."""
+        """Returns the lower and upper end of the predicted time.
+
+        With validation, the measured times of nine in ten validated programs were within this range. Without it, the
+        range is from half to twice the time.
+        """
         if self.validation is None:
             return self.seconds * UNKNOWN, self.seconds / UNKNOWN
         error = self.validation.percentile_90
@@ -67,18 +72,18 @@ class Prediction:
 
     @property
     def fits(self) -> bool:
-        """Whether the peak of memory is within the chip's."""
+        """Returns True if the peak of memory is at most the chip's memory."""
         return self.program.peak <= self.chip.memory_size.value
 
     @property
     def bound(self) -> str:
-        """What bounds the step: launches where the host is slower than the device."""
+        """Returns "launch" if the host is slower than the device, else the bound of most of the device's time."""
         if self.host_seconds > self.device_seconds:
             return "launch"
         return self.part("step", list(range(len(self.costs)))).bound
 
     def error_text(self) -> str:
-        """The validated error, or that there is none."""
+        """Returns a sentence with the validated error, or with the reason why there is none."""
         found = self.validation
         if found is None:
             reason = f": {self.not_validated}" if self.not_validated else ""
@@ -89,7 +94,7 @@ class Prediction:
         )
 
     def notes(self) -> list[str]:
-        """What a reader has to know: operators without a rule, dtypes without a rate, memory that does not suffice."""
+        """Returns notes for the report: operators without a rule, dtypes without a rate, and too little memory."""
         notes = list(self.program.notes)
         unknown = Counter(self.program.without_rule())
         if unknown:
@@ -110,13 +115,13 @@ class Prediction:
         if not self.fits:
             notes.append(
                 f"does not fit: the peak is {self.program.peak / 2**30:.2f} GiB and {self.chip.name} has "
-                f"{self.chip.memory_size.value / 2**30:.2f} GiB; take a smaller batch, a narrower dtype, "
-                "checkpoints of activations, or more devices"
+                f"{self.chip.memory_size.value / 2**30:.2f} GiB; use a smaller batch, a narrower dtype, "
+                "activation checkpoints, or more devices"
             )
         return notes
 
     def part(self, name: str, indices: list[int]) -> TimeBreakdown:
-        """Some calls, added up."""
+        """Returns the sum over the calls at ``indices``."""
         bounds: dict[str, float] = {}
         for index in indices:
             cost = self.costs[index]
@@ -125,11 +130,11 @@ class Prediction:
         return TimeBreakdown(name, len(indices), sum(self.costs[index].seconds for index in indices), bounds)
 
     def by_operator(self) -> list[TimeBreakdown]:
-        """Operators, the longest first."""
+        """Returns the time of each operator, the longest first."""
         return self._grouped(lambda call: call.name)
 
     def by_module(self) -> list[TimeBreakdown]:
-        """Modules that called operators themselves, the longest first."""
+        """Returns the time of the operators that each module calls itself, without submodules, the longest first."""
         return self._grouped(lambda call: call.module)
 
     def _grouped(self, key: Callable[[Call], str]) -> list[TimeBreakdown]:
@@ -141,7 +146,7 @@ class Prediction:
 
 
 def main_dtype(calls: list[Call]) -> str:
-    """The dtype of most FLOP of matrix products, or else of most bytes."""
+    """Returns the dtype of most FLOP of matrix products, or if there are none, of most bytes."""
     flops: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for call in calls:
@@ -152,10 +157,10 @@ def main_dtype(calls: list[Call]) -> str:
 
 
 def predict(program: Program, chip: Description, in_graph: bool = False, devices: int = 1) -> Prediction:
-    """What one step of a program takes on a chip; in a graph the host launches once.
+    """Returns the prediction of one step of a program on a chip. With ``in_graph`` the host launches once.
 
-    With several devices each of them runs the step, and gradients are added up in a ring over the chip's peer link, in
-    buckets, beside the backward pass.
+    With several devices, each of them runs the step. Ring all-reduces over the chip's peer link sum the gradients in
+    buckets, concurrently with the backward pass. Predictions in a graph or for several devices are not validated.
     """
     costs = tuple(cost_of(chip, NOTHING if call.is_on_host else call.work, in_graph) for call in program.calls)
     timeline = Timeline()
@@ -190,7 +195,7 @@ def predict(program: Program, chip: Description, in_graph: bool = False, devices
 
 
 def shares_of_classes(prediction: Prediction) -> dict[str, float]:
-    """What part of the engines' time calls of each class take, the largest first."""
+    """Returns the share of the engines' time for each class of operators, the largest first."""
     seconds: dict[str, float] = {}
     for call, cost in zip(prediction.program.calls, prediction.costs, strict=True):
         seconds[call.work.kind] = seconds.get(call.work.kind, 0.0) + cost.seconds
@@ -199,7 +204,7 @@ def shares_of_classes(prediction: Prediction) -> dict[str, float]:
 
 
 def _why_not(prediction: Prediction, validation: Validation) -> str:
-    """Why the errors of other programs say nothing of this one; empty if they do."""
+    """Returns the reason why the errors of the validated programs do not apply, or an empty string if they do."""
     if prediction.host_seconds > prediction.device_seconds:
         return "it is bound by the host's launches, and no validated program was"
     other = {kind: share for kind, share in shares_of_classes(prediction).items() if kind not in validation.classes}
@@ -210,7 +215,10 @@ def _why_not(prediction: Prediction, validation: Validation) -> str:
 
 
 class _Buckets:
-    """Gradients become ready evenly over the backward pass, and go around the ring when a bucket is full."""
+    """The all-reduces of data-parallel training. Each sums a bucket after its share of the backward pass is launched.
+
+    Gradients are assumed to become ready evenly over the backward pass.
+    """
 
     def __init__(self, program: Program, chip: Description, costs: tuple[Cost, ...], devices: int) -> None:
         self._count = math.ceil(program.parameters / BUCKET) if devices > 1 else 0
@@ -221,12 +229,12 @@ class _Buckets:
         self._seconds = cost_of(chip, ring).seconds
 
     def await_all(self, timeline: Timeline) -> None:
-        """What follows the backward pass needs the sums."""
+        """Makes later tasks of the compute stream wait for the all-reduces, because they need the sums."""
         if self._sent:
             timeline.wait(0, timeline.record(1))
 
     def after(self, seconds: float, timeline: Timeline) -> None:
-        """So much more of the backward pass is launched."""
+        """Launches the all-reduces of the buckets that are full after ``seconds`` more of the backward pass."""
         self._done += seconds
         while self._sent < self._count and self._done * self._count >= (self._sent + 1) * self._total * (1 - 1e-9):
             timeline.wait(1, timeline.record(0))

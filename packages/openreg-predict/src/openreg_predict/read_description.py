@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads tables of a description and refuses what is wrong in them, each with its place and what to write instead."""
+"""Reads and checks the tables of a description. Each error has the key and what to write instead."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SOURCES = ("data sheet", "measured", "assumed")
 
 
 class DescriptionError(ValueError):
-    """Something is wrong in a description: the file, the key, what it has, and what to write instead."""
+    """An error in a description. The message has the file, the key, its value, and what to write instead."""
 
 
 class Reader:
-    """One table of a description; ``where`` is the file and the table's name."""
+    """A table of a description. ``where`` is the file, and ``prefix`` the path of the table with a dot at its end."""
 
     DTYPES: ClassVar[tuple[str, ...]] = (
         "float64",
@@ -34,11 +34,11 @@ class Reader:
         self._where, self._content, self._prefix = where, content, prefix
 
     def error(self, key: str, message: str) -> DescriptionError:
-        """The error about a key, to be raised."""
+        """Returns an error about a key, for the caller to raise."""
         return DescriptionError(f"{self._where}: {self._prefix}{key} {message}")
 
     def allow(self, *known: str) -> None:
-        """Refuses all other keys."""
+        """Raises DescriptionError if the table has a key that is not in ``known``."""
         for key in self._content:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1)
@@ -46,39 +46,40 @@ class Reader:
                 raise self.error(key, f"is no key of a description; {hint}")
 
     def has(self, key: str) -> bool:
-        """Whether the key is there."""
+        """Returns True if the table has the key."""
         return key in self._content
 
     def version(self, expected: int) -> None:
-        """Refuses files for another schema."""
+        """Raises DescriptionError if the key ``schema`` is not ``expected``."""
         found = self._content.get("schema")
         if found != expected or isinstance(found, bool):
             raise self.error("schema", f"is {found!r}; this package reads schema = {expected}")
 
-    def _get(self, key: str, wanted: type | tuple[type, ...], what: str) -> Any:
+    def _get(self, key: str, types: type | tuple[type, ...], expected: str) -> Any:
+        """Returns the value of a key. Raises DescriptionError if it is missing or of another type; a bool is none."""
         if key not in self._content:
-            raise self.error(key, f"is missing; it has to be {what}")
+            raise self.error(key, f"is missing; it has to be {expected}")
         found = self._content[key]
-        if not isinstance(found, wanted) or isinstance(found, bool):
-            raise self.error(key, f"is {found!r}; it has to be {what}")
+        if not isinstance(found, types) or isinstance(found, bool):
+            raise self.error(key, f"is {found!r}; it has to be {expected}")
         return found
 
     def text(self, key: str) -> str:
-        """A text that is not empty."""
+        """Returns a text that is not empty."""
         found: str = self._get(key, str, "a text")
         if not found.strip():
             raise self.error(key, "is empty; it has to be a text")
         return found
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """One of some words."""
+        """Returns a text that is one of ``choices``."""
         found = self.text(key)
         if found not in choices:
             raise self.error(key, f"is {found!r}; it has to be one of {', '.join(choices)}")
         return found
 
     def choices(self, key: str, choices: tuple[str, ...]) -> tuple[str, ...]:
-        """A list of some words."""
+        """Returns a list whose items are in ``choices``."""
         found = self._get(key, list, "a list of texts")
         for item in found:
             if item not in choices:
@@ -86,25 +87,25 @@ class Reader:
         return tuple(found)
 
     def integer(self, key: str, least: int, most: int) -> int:
-        """A whole number within limits."""
+        """Returns an integer from ``least`` to ``most``."""
         found: int = self._get(key, int, f"a whole number from {least} to {most}")
         if not least <= found <= most:
             raise self.error(key, f"is {found}; it has to be a whole number from {least} to {most}")
         return found
 
     def number(self, key: str, least: float, most: float) -> float:
-        """A number within limits."""
+        """Returns a number from ``least`` to ``most``."""
         found = float(self._get(key, (int, float), "a number"))
         if not (math.isfinite(found) and least <= found <= most):
             raise self.error(key, f"is {found}; it has to lie between {least:g} and {most:g}")
         return found
 
     def table(self, key: str) -> Reader:
-        """A table inside."""
+        """Returns a reader of a nested table."""
         return Reader(self._where, self._get(key, dict, "a table"), f"{self._prefix}{key}.")
 
     def tables(self, key: str) -> list[Reader]:
-        """The tables of an array; none where the key is missing."""
+        """Returns readers of the tables of an array, or an empty list if the key is missing."""
         if key not in self._content:
             return []
         found = self._get(key, list, "an array of tables")
@@ -114,17 +115,17 @@ class Reader:
         return [Reader(self._where, item, f"{self._prefix}{key}[{index}].") for index, item in enumerate(found)]
 
     def dtypes(self) -> list[str]:
-        """The keys, which have to be dtypes."""
+        """Returns the keys, which have to be dtypes."""
         self.allow(*self.DTYPES)
         return list(self._content)
 
     def _source(self) -> tuple[str, str]:
-        """Where a number comes from, and the note beside it."""
+        """Returns the source and the note of a number."""
         source = self.choice("source", SOURCES)
         return source, self.text("note") if self.has("note") else ""
 
     def quantity(self, key: str, dimension: str, least: float, most: float) -> tuple[float, str, str]:
-        """(value in SI units, source, note) of ``{ value, unit, source, note }``; a count has no unit."""
+        """Returns (value in SI units, source, note) of ``{ value, unit, source, note }``. A count has no unit."""
         example = "" if dimension == "count" else f', unit = "{next(reversed(UNITS[dimension]))}"'
         form = f'{{ value = NUMBER{example}, source = "data sheet" }}'
         inside = Reader(self._where, self._get(key, dict, form), f"{self._prefix}{key}.")
@@ -151,7 +152,10 @@ class Reader:
         return (value, *inside._source())
 
     def curve(self, key: str) -> tuple[tuple[tuple[float, float], ...], str, str]:
-        """(points, source, note) of ``{ value, source }`` or ``{ points = [[work, fraction], ...], source }``."""
+        """Returns (points, source, note) of ``{ value, source }`` or ``{ points = [[work, fraction], ...], source }``.
+
+        The note may be empty. A single value is a curve with one point.
+        """
         form = '{ value = 0.8, source = "assumed" } or { points = [[work, fraction], ...], source = "measured" }'
         inside = Reader(self._where, self._get(key, dict, form), f"{self._prefix}{key}.")
         inside.allow("value", "points", "source", "note")
@@ -189,7 +193,7 @@ class Reader:
         return points
 
     def tiles(self, key: str) -> tuple[tuple[int, int], ...]:
-        """Pairs of rows and columns."""
+        """Returns tiles as pairs of rows and columns."""
         found = self._get(key, list, "a list of [rows, columns]")
         for index, item in enumerate(found):
             if not (

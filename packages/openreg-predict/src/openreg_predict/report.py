@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Predictions for people (rich tables), for programs (JSON), and as a picture of the roofline."""
+"""Reports of predictions: tables in the terminal, JSON documents, and pictures of the roofline."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from openreg_predict.predict import Prediction, TimeBreakdown
 from openreg_predict.units import show_bytes, show_time
 from openreg_predict.validate import LENDER, PREDICTION_METHODS, Summary, ValidationResult
 
-# Rows of a breakdown.
+# The most rows of a breakdown; one more row sums the rest.
 ROWS = 12
 
 
 class PictureError(ValueError):
-    """The picture cannot be drawn, with the way out."""
+    """An error of a picture that cannot be drawn, with a workaround."""
 
 
 def show(prediction: Prediction, console: Console | None = None) -> None:
-    """The answer, what it is made of, and what a reader has to know."""
+    """Prints a prediction: its time, memory, error and notes, and the breakdowns by operator and module."""
     console = console or Console()
     chip, program = prediction.chip, prediction.program
     low, high = prediction.range
@@ -60,7 +60,7 @@ def _breakdown(title: str, parts: Sequence[TimeBreakdown], total: float) -> Tabl
 
 
 def show_comparison(predictions: Sequence[tuple[str, Prediction]], console: Console | None = None) -> None:
-    """Predictions side by side; the first is what the others are compared with."""
+    """Prints a table of named predictions. The column "speed" is relative to the first prediction."""
     table = Table("what", "step", "speed", "bound by", "peak memory", "fits", "error")
     table.columns[0].no_wrap = True
     first = predictions[0][1].seconds
@@ -79,7 +79,7 @@ def show_comparison(predictions: Sequence[tuple[str, Prediction]], console: Cons
 
 
 def as_document(prediction: Prediction) -> dict[str, Any]:
-    """For JSON: seconds and bytes."""
+    """Returns a prediction as a document for JSON, in seconds and bytes."""
     low, high = prediction.range
     found = prediction.validation
     return {
@@ -109,7 +109,7 @@ def _part(part: TimeBreakdown) -> dict[str, Any]:
 def show_validation(
     summaries: Sequence[Summary], results: Sequence[ValidationResult], left_out: dict[str, str]
 ) -> None:
-    """Errors by device, mode and way of predicting, then of each model."""
+    """Prints the errors by device, mode and prediction method, those of each model, and the files left out."""
     console = Console()
     table = Table("device", "mode", "efficiencies", "models", "mean", "median", "90 %", "worst")
     for item in (item for item in summaries if item.way in PREDICTION_METHODS):
@@ -133,7 +133,7 @@ def show_validation(
 
 
 def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
-    """Mean errors of each chip with the efficiencies of each other one."""
+    """Prints the mean errors of each chip with the efficiencies of each other chip."""
     lent = [item for item in summaries if item.way.startswith(LENDER) and item.device != "all"]
     if not lent:
         return
@@ -146,16 +146,16 @@ def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
 
 
 def draw_roofline(prediction: Prediction, path: str | Path) -> None:
-    """Draws each operator at its FLOP per byte and the FLOP/s that are predicted, below what the chip can do.
+    """Draws each call at its FLOP per byte and its predicted FLOP/s, below the roofline of the chip.
 
-    The end of the name says the format: .svg, .png, .pdf. Raises :class:`PictureError` where matplotlib is missing or
-    there is nothing to draw, and OSError where the file cannot be written.
+    The suffix of ``path`` selects the format, such as .svg, .png or .pdf. Raises :class:`PictureError` if matplotlib is
+    missing, the suffix is unknown or no call does arithmetic, and OSError if the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise PictureError(
-            "pictures are drawn by the package matplotlib, which is not installed. Install it with: "
+            "the roofline is drawn by the package matplotlib, which is not installed. Install it with: "
             'pip install "openreg-predict[picture]"'
         ) from error
     groups: dict[str, list[tuple[float, float, float]]] = {}
@@ -166,7 +166,7 @@ def draw_roofline(prediction: Prediction, path: str | Path) -> None:
                 (work.flops / work.size, work.flops / cost.seconds, cost.seconds)
             )
     if not groups:
-        raise PictureError("the program has no arithmetic to draw")
+        raise PictureError(f"{path}: no call of the program does arithmetic, so there is no roofline to draw")
     chip = prediction.chip
     bandwidth = chip.memory_bandwidth.value
     figure = Figure(figsize=(8, 5), layout="constrained")

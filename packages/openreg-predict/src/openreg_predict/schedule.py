@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Discrete-event time: a host that launches, streams that keep order, engines that run one thing at a time.
+"""A discrete-event simulation of a host that launches tasks, streams that keep order, and engines.
 
-All times are seconds since the program began. The host launches entries in the order of the program; an entry begins
-when it was launched, what its stream had before is done, what its stream waits for is done, and its engine is free. Of
-entries that could begin, an engine takes that which could begin first, and of two the one that was launched first.
+All times are seconds since the program began. The host launches tasks in the order of the program. A task begins when
+it has been launched, its engine is free, and the tasks that it follows are complete: those before it in its stream, and
+those for which the stream waits. An engine runs one task at a time. The task that can begin first runs first, and of
+two with the same begin the one that was launched first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ HOST = "host"
 
 @dataclass(frozen=True)
 class Slice:
-    """Something that an engine did; ``stream`` is any number that no other stream of the schedule has."""
+    """An executed task. ``stream`` is a number that no other stream of the schedule has."""
 
     name: str
     stream: int
@@ -34,103 +35,103 @@ class Slice:
 
 @dataclass
 class Schedule:
-    """What engines did, and when the host launched or waited: (what, begin, end)."""
+    """The executed tasks, and the host's launches and waits as (name, begin, end)."""
 
     slices: list[Slice] = field(default_factory=list)
     host_slices: list[tuple[str, float, float]] = field(default_factory=list)
 
 
 @dataclass
-class _Entry:
+class _Task:
     name: str
     engine: str
     seconds: float
     launched: float
     number: int
-    waits: tuple[int, ...]  # numbers of entries that have to be done
+    waits: tuple[int, ...]  # numbers of the tasks that must be complete before this one begins
 
 
 class Timeline(Schedule):
-    """Builds a schedule from the calls of a program, in order. For one thread."""
+    """A schedule under construction, from the calls of a program in their order. Not thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
         self.host = 0.0
-        self._queues: dict[int, deque[_Entry]] = {}
-        self._last: dict[int, int] = {}  # of a stream: the number of its newest entry
-        self._free: dict[str, float] = {}
+        self._queues: dict[int, deque[_Task]] = {}
+        self._last: dict[int, int] = {}  # stream: number of its newest task
+        self._engine_free: dict[str, float] = {}
         self._stream_free: dict[int, float] = {}
         self._ends: dict[int, float] = {}
         self._waiting: dict[int, list[int]] = {}
         self._next = 0
 
     def work_on_host(self, seconds: float, name: str = "host") -> None:
-        """The host is busy."""
+        """Advances the host's time by ``seconds``, in which the host is busy."""
         if seconds > 0:
             self.host_slices.append((name, self.host, self.host + seconds))
         self.host += seconds
 
     def launch(self, name: str, stream: int, seconds: float, engine: str = COMPUTE, host: float = 0.0) -> int:
-        """Adds an entry, after ``host`` seconds that the launch takes; gives its number."""
+        """Enqueues a task after ``host`` seconds that its launch takes, and returns its number."""
         self.work_on_host(host, name)
         number, self._next = self._next, self._next + 1
         waits = tuple(self._waiting.pop(stream, ()))
-        self._queues.setdefault(stream, deque()).append(_Entry(name, engine, seconds, self.host, number, waits))
+        self._queues.setdefault(stream, deque()).append(_Task(name, engine, seconds, self.host, number, waits))
         self._last[stream] = number
         return number
 
     def record(self, stream: int) -> int | None:
-        """The place that an event marks: the newest entry of a stream, None where there is none."""
+        """Returns the number of the newest task of a stream, as an event records it, or None if the stream is empty."""
         return self._last.get(stream)
 
-    def wait(self, stream: int, place: int | None) -> None:
-        """What is launched on the stream from now on begins after a place."""
-        if place is not None:
-            self._waiting.setdefault(stream, []).append(place)
+    def wait(self, stream: int, number: int | None) -> None:
+        """Makes later tasks of the stream begin after task ``number`` is complete. None has no effect."""
+        if number is not None:
+            self._waiting.setdefault(stream, []).append(number)
 
-    def synchronize(self, place: int | None) -> None:
-        """The host waits for a place."""
-        while place is not None and place not in self._ends:
-            self._commit()
-        if place is not None:
-            begin, self.host = self.host, max(self.host, self._ends[place])
+    def synchronize(self, number: int | None) -> None:
+        """Makes the host wait until task ``number`` is complete. None has no effect."""
+        while number is not None and number not in self._ends:
+            self._run_next()
+        if number is not None:
+            begin, self.host = self.host, max(self.host, self._ends[number])
             if self.host > begin:
                 self.host_slices.append(("wait", begin, self.host))
 
     def synchronize_device(self) -> None:
-        """The host waits for all streams."""
-        for place in list(self._last.values()):
-            self.synchronize(place)
+        """Makes the host wait until the tasks of all streams are complete."""
+        for number in list(self._last.values()):
+            self.synchronize(number)
 
     def finish(self) -> float:
-        """Runs what is left; the time at which host and engines are done."""
+        """Runs the remaining tasks and returns the time at which host and engines are done."""
         while any(self._queues.values()):
-            self._commit()
+            self._run_next()
         return max([self.host, *(item.end for item in self.slices)])
 
     def end_of(self, number: int) -> float:
-        """When an entry ended that has been run; see :meth:`finish`."""
+        """Returns the end of a task. Raises KeyError if it has not run; :meth:`finish` runs all."""
         return self._ends[number]
 
-    def _commit(self) -> None:
-        """Runs the entry that can begin first. Streams wait for entries launched before, so there always is one."""
+    def _run_next(self) -> None:
+        """Runs the task that can begin first. There always is one, because streams wait only for earlier launches."""
         best: tuple[float, int, int] | None = None
         for stream, queue in self._queues.items():
-            if queue and all(place in self._ends for place in queue[0].waits):
-                entry = queue[0]
-                ready = [entry.launched, self._stream_free.get(stream, 0.0), self._free.get(entry.engine, 0.0)]
-                start = max(ready + [self._ends[place] for place in entry.waits])
-                best = min(best or (start, entry.number, stream), (start, entry.number, stream))
+            if queue and all(number in self._ends for number in queue[0].waits):
+                task = queue[0]
+                ready = [task.launched, self._stream_free.get(stream, 0.0), self._engine_free.get(task.engine, 0.0)]
+                start = max(ready + [self._ends[number] for number in task.waits])
+                best = min(best or (start, task.number, stream), (start, task.number, stream))
         assert best is not None
         start, _, stream = best
-        entry = self._queues[stream].popleft()
-        end = start + entry.seconds
-        self._ends[entry.number] = self._stream_free[stream] = self._free[entry.engine] = end
-        self.slices.append(Slice(entry.name, stream, entry.engine, entry.launched, start, end))
+        task = self._queues[stream].popleft()
+        end = start + task.seconds
+        self._ends[task.number] = self._stream_free[stream] = self._engine_free[task.engine] = end
+        self.slices.append(Slice(task.name, stream, task.engine, task.launched, start, end))
 
 
 def busy(schedule: Schedule) -> Mapping[str, float]:
-    """Seconds of work by engine, over all devices."""
+    """Returns the seconds in which each engine is busy, summed over all devices."""
     found: dict[str, float] = {}
     for item in schedule.slices:
         found[item.engine] = found.get(item.engine, 0.0) + item.end - item.begin
@@ -138,9 +139,10 @@ def busy(schedule: Schedule) -> Mapping[str, float]:
 
 
 def write_trace(schedule: Schedule, path: str | Path, title: str) -> None:
-    """Writes the schedule in Chrome's format, which Perfetto reads: a track per stream, one for the host, arrows.
+    """Writes the schedule in Chrome's trace format, which Perfetto reads.
 
-    Raises OSError where the file cannot be written.
+    The trace has a track for each stream and one for the host, and arrows from launches to tasks. Raises OSError if the
+    file cannot be written.
     """
     events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "host"}}]
     for device in sorted({item.device for item in schedule.slices}):
@@ -149,8 +151,8 @@ def write_trace(schedule: Schedule, path: str | Path, title: str) -> None:
     for device, stream in sorted({(item.device, item.stream) for item in schedule.slices}):
         shown = {"name": f"stream {stream}"}
         events.append({"ph": "M", "name": "thread_name", "pid": device + 1, "tid": stream, "args": shown})
-    for what, begin, end in schedule.host_slices:
-        events.append({"ph": "X", "name": what, "pid": 0, "tid": 0, "ts": begin * 1e6, "dur": (end - begin) * 1e6})
+    for name, begin, end in schedule.host_slices:
+        events.append({"ph": "X", "name": name, "pid": 0, "tid": 0, "ts": begin * 1e6, "dur": (end - begin) * 1e6})
     for number, item in enumerate(schedule.slices):
         category = "kernel" if item.engine == COMPUTE else "gpu_memcpy"
         common = {"name": item.name, "cat": category, "pid": item.device + 1, "tid": item.stream}

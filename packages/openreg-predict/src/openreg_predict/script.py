@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a user's script on ``meta``: devices that it names become meta, and its step is recorded.
+"""Runs a user's script on ``meta`` and records it. Devices that the script names are replaced by meta.
 
-A script with a function ``step()`` is executed as a module, and one call of the function is the program, after one that
-makes gradients and states. Any other script is recorded as a whole, as ``__main__``.
+A script with a function ``step()`` is executed as a module. The second call of ``step()`` is the program, because the
+first one allocates gradients and optimizer states. Any other script is recorded as a whole, as ``__main__``.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from openreg_predict.trace import Program, TraceError, collect, recording, trace
 
 STEP = "step"
 _OWN = f"{__package__}."
-_OF_THE_HOST = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
+# Modules of data loaders, whose tensors stay on the host.
+_HOST_MODULES = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
 _MOVES = ("cuda", "xpu", "npu", "hpu")  # methods that move a tensor to an accelerator
 _DEVICE = re.compile(r"(cuda|openreg|cpu|xpu|mps|npu|hpu|privateuseone)(:\d+)?")
 
 
 class ScriptError(ValueError):
-    """The script cannot be run, with its path and the way out."""
+    """An error of a script that cannot be run. The message names its path and a workaround, if there is one."""
 
 
 class MetaDeviceMode(TorchFunctionMode):
-    """A mode in which tensors are made on meta and stay there, whatever device a call names.
+    """A mode that creates tensors on meta and keeps them there, whatever device a call names.
 
-    Tensors that a data loader makes to choose samples stay on the host, because it reads them.
+    Tensors with which a data loader selects samples stay on the host, because the loader reads their values.
     """
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Calls the function with other devices."""
-        if _caller().startswith(_OF_THE_HOST):
+        """Calls the function with meta in place of other devices."""
+        if _caller().startswith(_HOST_MODULES):
             return func(*args, **(kwargs or {}))
         changed = dict(kwargs or {})
         if changed.get("device") is not None or func in _device_constructors():
-            # A number, such as an optimizer's count of steps, keeps its value: on the host, as on a real device.
-            is_of_host = str(changed.get("device", "cpu")) in ("cpu", "None")
-            is_number = func is torch.tensor and is_of_host and isinstance(args[0], (int, float))
+            # A tensor of a number, such as an optimizer's step count, stays on the host and keeps its value, as it does
+            # in a program on a real device.
+            is_on_host = str(changed.get("device", "cpu")) in ("cpu", "None")
+            is_number = func is torch.tensor and is_on_host and isinstance(args[0], (int, float))
             changed["device"] = "cpu" if is_number else "meta"
         changed.pop("pin_memory", None)
         name = getattr(func, "__name__", "")
@@ -62,12 +64,12 @@ class MetaDeviceMode(TorchFunctionMode):
 
 
 class OnOpenreg(TorchFunctionMode):
-    """Accelerators that a script names are the openreg device; the CPU stays the CPU."""
+    """A mode that replaces the accelerators that a script names by the openreg device. The CPU stays the CPU."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Calls the function with other devices."""
+        """Calls the function with the openreg device in place of other accelerators."""
         if getattr(func, "__name__", "") in _MOVES and args and isinstance(args[0], torch.Tensor):
             return args[0].to("openreg")
         changed = {name: _on_openreg(value) for name, value in (kwargs or {}).items()}
@@ -75,12 +77,12 @@ class OnOpenreg(TorchFunctionMode):
 
 
 def _on_openreg(item: Any) -> Any:
-    """The openreg device in place of another accelerator; anything else as it is."""
+    """Returns "openreg" for the name of another accelerator, and any other item unchanged."""
     return "openreg" if _is_device(item) and str(item).partition(":")[0] not in ("cpu", "openreg") else item
 
 
 def _caller() -> str:
-    """The module that calls a function of PyTorch, through however many modes of this package."""
+    """Returns the name of the module that calls a function of PyTorch. Frames of this package are skipped."""
     frame: FrameType | None = sys._getframe(2)
     name = ""
     while frame is not None and (name := str(frame.f_globals.get("__name__", ""))).startswith(_OWN):
@@ -93,9 +95,10 @@ def _is_device(item: object) -> bool:
 
 
 def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[Any, bool]:
-    """(code, whether it has a step), with other values for names that the script assigns at its top level.
+    """Returns the compiled script, and True if it has a function ``step()``.
 
-    Raises :class:`ScriptError` for a file that cannot be read or is no Python, and for a name that it does not assign.
+    ``values`` replaces the values of names that the script assigns at its top level. Raises :class:`ScriptError` if the
+    file cannot be read or is no Python, or if the script does not assign a name of ``values``.
     """
     path = Path(path)
     try:
@@ -117,7 +120,11 @@ def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[
 
 
 def program_of(path: str | Path, values: Mapping[str, object] | None = None, assume: float | None = None) -> Program:
-    """What a script does, on meta. Raises :class:`ScriptError` and :class:`TraceError`."""
+    """Runs a script on meta and returns its program.
+
+    ``values`` is that of :func:`load`, and ``assume`` replaces values that the script reads from tensors. Raises
+    :class:`ScriptError` if the script fails, and :class:`TraceError` if an operator cannot run on meta.
+    """
     code, has_step = load(path, values)
     space: dict[str, Any] = {"__name__": "openreg_predict_script" if has_step else "__main__", "__file__": str(path)}
     folder = str(Path(path).resolve().parent)
@@ -142,7 +149,7 @@ def program_of(path: str | Path, values: Mapping[str, object] | None = None, ass
 
 @contextmanager
 def _uncompiled(notes: list[str]) -> Iterator[None]:
-    """Models stay as they are where a script compiles them: which kernels a compiler would generate is not known."""
+    """Makes ``torch.compile`` return its argument and adds a note, because the generated kernels are not known."""
     function, method = torch.compile, torch.nn.Module.compile
 
     def note() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program on the openreg device, where it computes real values, in a described chip's time.
+"""Runs a program on the openreg device, where it computes real values, in the simulated time of a described chip.
 
-The device's own clock is the chip's (openreg.h, orSubscribeTime): so events, streams that wait, the host that waits,
-graphs, and whatever else looks at the device, as a profile does, see the chip's times.
+The device's clock shows the chip's time (openreg.h, orSubscribeTime). Events, waits of streams and of the host, graphs
+and profilers use that clock, so they show the chip's times.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     from openreg_predict import _C
 
 COPY_IN, COPY_OUT, LINK, NONE = "copy in", "copy out", "link", "none"
-# By their number in the native part.
+# The position of an engine is its index in the native module.
 _ENGINES = (COMPUTE, COPY_IN, COPY_OUT)
-# orTaskKind
+# Values of orTaskKind.
 _KERNEL, _DELAY, _SEMAPHORE_WAIT = 0, 4, 7
 _SHOWN = {_KERNEL: "kernel", 1: "host function", 2: "copy", 3: "fill", _DELAY: "pause"}
 
 
 @dataclass
 class Run:
-    """A program that ran on the device, in a chip's time.
+    """A report of a program that ran on the device in a chip's time.
 
-    ``seconds`` is when host and engines are done, ``host_seconds`` when the host is, ``timeline`` when what ran.
+    ``seconds`` is the time at which host and engines finish, ``host_seconds`` that at which the host finishes. Both
+    count from the start of the simulation. ``timeline`` has the begin and end of each task.
     """
 
     chip: Description
@@ -47,42 +48,46 @@ class Run:
     generated: list[str] = field(default_factory=list)  # kernels that no operator launched
 
     def without_rule(self) -> list[str]:
-        """Operators that no rule describes, and kernels of no operator; they cost what the bytes of operands cost."""
+        """Returns the names of operators without a rule and of kernels that no operator launched.
+
+        Their cost follows from the bytes of their operands.
+        """
         return sorted({call.name for call in self.calls if not call.work.has_rule} | set(self.generated))
 
 
 class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
-    """A recorder that reports to the time source which call a thread executes, and what the call costs."""
+    """A recorder that sets, in the time source, the current call of each thread and the cost of each call."""
 
     def __init__(self, memory: Memory, chip: Description, time_source: _C.ChipTimeSource) -> None:
         super().__init__(memory)
         self._chip, self._time_source = chip, time_source
 
-    def begin(self, number: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def before_call(self, index: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         from openreg_predict import _C
 
-        try:  # what the results say, the device has to do without, should the host wait in the middle of the call
-            self._set_cost(number, self.describe(func, args, kwargs, ()))
+        # The operator may wait for its tasks before its results exist, so a first cost follows from the operands alone.
+        try:
+            self._set_cost(index, self.describe(func, args, kwargs, ()))
         except (IndexError, ValueError, TypeError):
-            self._set_cost(number, self.calls[number])
-        _C.enter_call(number)
+            self._set_cost(index, self.calls[index])
+        _C.enter_call(index)
 
-    def end(self, number: int) -> None:
-        del number
+    def after_call(self, index: int) -> None:
+        del index
         from openreg_predict import _C
 
         _C.enter_call(-1)
 
-    def described(self, number: int) -> None:
-        self._set_cost(number, self.calls[number])
+    def after_describe(self, index: int) -> None:
+        self._set_cost(index, self.calls[index])
 
-    def _set_cost(self, number: int, call: Call) -> None:
-        """A call that should launch nothing and does costs what the bytes of its tasks cost."""
+    def _set_cost(self, index: int, call: Call) -> None:
+        """Sets the cost of a call's tasks. Unexpected tasks of a call without kernels get the default cost per byte."""
         alone, in_graph = (cost_of(self._chip, call.work, in_graph).seconds for in_graph in (False, True))
         is_known = call.work.kernels > 0 and not call.is_on_host
         engine = self._engine(call) if is_known else -1
         is_collective = call.work.link == "peer"
-        self._time_source.set_cost(number, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
+        self._time_source.set_cost(index, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
 
     def _engine(self, call: Call) -> int:
         if call.work.link != "host" or self._chip.copy_engines == 0:
@@ -113,17 +118,16 @@ def _time_source(chip: Description) -> _C.ChipTimeSource:
 
 @contextmanager
 def simulate(chip: Description) -> Iterator[Run]:
-    """Runs what is inside on the openreg devices in a chip's time; the :class:`Run` is complete afterwards.
+    """Runs the context's program on the openreg devices in a chip's time. The :class:`Run` is complete afterwards.
 
-    The values are the device's own. The host's time is what the description says of a launch, not that of this machine;
-    what it does between launches takes none. Raises RuntimeError where another simulation runs or OPENREG_SCHEDULE_SEED
-    is set.
+    The device computes real values. Each launch takes the host time of the description, and host code between launches
+    takes no time. Raises RuntimeError if another simulation runs or OPENREG_SCHEDULE_SEED is set.
     """
     run = Run(chip)
     memory = Memory("openreg")
     time_source = _time_source(chip)
     recorder = _Recorder(memory, chip, time_source)
-    torch.accelerator.synchronize()  # brings the device up
+    torch.accelerator.synchronize()  # initializes the device, so that its start is not part of the simulation
     time_source.start()
     try:
         with recorder:
@@ -155,7 +159,7 @@ def _fill(run: Run, time_source: _C.ChipTimeSource) -> None:
 
 
 def _host_slices(found: list[tuple[int, int, str]], zero: int) -> list[tuple[str, float, float]]:
-    """Launches, and between them the waits: the host does nothing else that takes time."""
+    """Returns the launches of the host, and a wait for each gap between them, because other host code takes no time."""
     slices = []
     now = zero
     for begin, end, name in sorted(found):

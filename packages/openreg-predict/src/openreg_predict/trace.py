@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records what a program calls: each operator with its work and module, and the memory that its tensors take.
+"""Records a program: each operator call with its work and module, and the memory of the tensors.
 
-On ``meta`` nothing is computed and no memory is needed, so a model of any size takes seconds.
+Operators on ``meta`` compute nothing and allocate no memory, so recording takes seconds for a model of any size.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from torch.utils.module_tracker import ModuleTracker
 from openreg_predict.fused import NAMES, fused, run_on_meta
 from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
 
-# Allocators of devices round up to this.
+# Device allocators round sizes up to a multiple of this, in bytes.
 GRANULE = 512
-# The host waits for what they read.
+# Operators that read values of a tensor on the host: the host waits for the tasks that compute the tensor.
 _VALUE_READERS = ("aten::_local_scalar_dense", "aten::equal")
 
 
 class TraceError(RuntimeError):
-    """The program cannot be recorded, with the operator and the way out."""
+    """An error of a program that cannot be recorded. The message names the operator and a workaround."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """An operator that was called: its work, the module that called it, and whether in the backward pass.
+    """A recorded operator call.
 
-    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone is, and ``waits`` where
-    the host waits for it.
+    ``module`` is the name of the innermost module that made the call, or "Global". ``is_on_host`` is True if all
+    tensors are on the CPU. ``leaves_device`` is True if values go from the device to the host, and ``waits`` if
+    the host then waits for them.
     """
 
     name: str
@@ -50,22 +51,26 @@ class Call:
 
 @dataclass
 class Program:
-    """What was recorded. Bytes are of the device's tensors; the peak is that of the recorded part."""
+    """A recorded program.
+
+    ``peak`` is the highest number of bytes of device tensors while the program was recorded. ``kept`` is their number
+    of bytes at its end.
+    """
 
     calls: list[Call] = field(default_factory=list)
     peak: int = 0
     kept: int = 0
     is_training: bool = False
-    parameters: int = 0  # bytes of those that have gradients
-    notes: list[str] = field(default_factory=list)  # what a reader has to know of how it was recorded
+    parameters: int = 0  # bytes of the parameters that require gradients
+    notes: list[str] = field(default_factory=list)  # limits of the recording, which reports print
 
     def without_rule(self) -> list[str]:
-        """Operators that no rule describes, as often as they were called."""
+        """Returns the names of the operators without a rule for their work, one item per call."""
         return [call.name for call in self.calls if not call.work.has_rule]
 
 
 class Memory:
-    """Bytes of living storages of a device type, as a caching allocator counts them."""
+    """A count of the bytes of all live storages of one device type, rounded as a caching allocator rounds them."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -73,17 +78,17 @@ class Memory:
         self.now = 0
         self.peak = 0
 
-    def see(self, tensor: Tensor) -> None:
-        """Counts the storage of a tensor, once, until it dies."""
+    def track(self, tensor: Tensor) -> None:
+        """Counts the storage of a tensor until the storage is freed. A storage counts once, whatever views it has."""
         if tensor.device.type != self._device or tensor.layout != torch.strided:
             return
         storage = tensor.untyped_storage()
         key = storage._cdata
         size = -(-storage.nbytes() // GRANULE) * GRANULE
-        known = self._sizes.get(key)
-        if known is not None:
-            self._add(size - known[1])  # it may have been resized
-            self._sizes[key] = (known[0], size)
+        tracked = self._sizes.get(key)
+        if tracked is not None:
+            self._add(size - tracked[1])  # the storage may have been resized
+            self._sizes[key] = (tracked[0], size)
             return
         self._sizes[key] = (weakref.ref(storage, lambda _: self._forget(key)), size)
         self._add(size)
@@ -98,9 +103,10 @@ class Memory:
 
 
 class Recorder(TorchDispatchMode):
-    """Notes every operator below autograd while it is entered, on all threads that autograd uses.
+    """A dispatch mode that records every operator call below autograd, also on autograd's threads.
 
-    ``assume`` answers programs that ask for the value of a tensor which has none; without it they are refused.
+    ``assume`` replaces each value that the program reads from a tensor on ``meta``. Without it such a read raises
+    :class:`TraceError`. The index of a call is its position in ``calls``.
     """
 
     def __init__(self, memory: Memory | None = None, assume: float | None = None) -> None:
@@ -123,51 +129,51 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Runs the operator and notes it."""
+        """Runs the operator and records the call."""
         kwargs = kwargs or {}
         name = name_of(func)
-        given = tensors((args, kwargs))
-        is_meta = any(tensor.device.type == "meta" for tensor in given)
-        number = len(self.calls)
-        self.calls.append(Call(name, NOTHING, "", False))  # its place, whatever other threads call meanwhile
-        self.begin(number, func, args, kwargs)
+        operands = tensors((args, kwargs))
+        is_meta = any(tensor.device.type == "meta" for tensor in operands)
+        index = len(self.calls)
+        self.calls.append(Call(name, NOTHING, "", False))  # reserves the index while the operator runs
+        self.before_call(index, func, args, kwargs)
         try:
             if is_meta and name in _VALUE_READERS:
-                result: Any = self._answer(name, given)
-            elif is_meta and _leaves_meta(name, given, kwargs):
-                result = self._copy_to_host(name, given[0])
+                result: Any = self._assumed_value(name, operands)
+            elif is_meta and _is_copy_to_host(name, operands, kwargs):
+                result = self._assumed_copy(name, operands[0])
             else:
                 result = _run(func, name, args, kwargs, is_meta)
         finally:
-            self.end(number)
-        self.calls[number] = self.describe(func, args, kwargs, result)
-        self.described(number)
+            self.after_call(index)
+        self.calls[index] = self.describe(func, args, kwargs, result)
+        self.after_describe(index)
         if self.memory is not None:
-            for tensor in (*given, *tensors(result)):
-                self.memory.see(tensor)
+            for tensor in (*operands, *tensors(result)):
+                self.memory.track(tensor)
                 if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
                     self.parameters[id(tensor)] = tensor.numel() * tensor.element_size()
         return result
 
-    def begin(self, number: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """A call is about to run, on this thread; for subclasses."""
+    def before_call(self, index: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Runs on the calling thread before the operator of call ``index``. Subclasses override it."""
 
-    def end(self, number: int) -> None:
-        """It has run, or raised."""
+    def after_call(self, index: int) -> None:
+        """Runs on the calling thread after the operator of call ``index`` has returned or raised."""
 
-    def described(self, number: int) -> None:
-        """Its place in ``calls`` says what it did."""
+    def after_describe(self, index: int) -> None:
+        """Runs after ``calls[index]`` contains the complete call; not if the operator raised."""
 
     def describe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Call:
-        """The call of an operator."""
+        """Returns the record of an operator call with its arguments and result."""
         name = name_of(func)
-        given, made = tensors((args, kwargs)), tensors(result)
-        before, after = ({tensor.device.type for tensor in side} for side in (given, made))
-        is_on_host = bool(given or made) and (before | after) <= {"cpu"}
+        operands, results = tensors((args, kwargs)), tensors(result)
+        before, after = ({tensor.device.type for tensor in side} for side in (operands, results))
+        is_on_host = bool(operands or results) and (before | after) <= {"cpu"}
         reads_values = name in _VALUE_READERS and not is_on_host
         leaves = reads_values or (after == {"cpu"} and before != {"cpu"})
-        if name == "aten::copy_":  # the target is the first of the operands
-            leaves = given[0].device.type == "cpu" and before != {"cpu"}
+        if name == "aten::copy_":  # its first operand is the target
+            leaves = operands[0].device.type == "cpu" and before != {"cpu"}
         waits = reads_values or (
             leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,))
         )
@@ -177,35 +183,38 @@ class Recorder(TorchDispatchMode):
     def _module(self) -> str:
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")
 
-    def _answer(self, name: str, given: list[Tensor]) -> Any:
+    def _assumed_value(self, name: str, operands: list[Tensor]) -> Any:
+        """Returns ``assume`` as the result of an operator that reads a value. Raises TraceError if there is none."""
         if self._assume is None:
-            raise TraceError(_no_values(name, given[0]))
-        return bool(self._assume) if given[0].dtype == torch.bool or name == "aten::equal" else self._assume
+            raise TraceError(_missing_values(name, operands[0]))
+        return bool(self._assume) if operands[0].dtype == torch.bool or name == "aten::equal" else self._assume
 
-    def _copy_to_host(self, name: str, source: Tensor) -> Tensor:
-        """Numbers of a list, say, which programs read from a tensor."""
+    def _assumed_copy(self, name: str, source: Tensor) -> Tensor:
+        """Returns a CPU tensor filled with ``assume``, as ``tolist()`` reads it. Raises TraceError if there is none."""
         if self._assume is None:
-            raise TraceError(_no_values(name, source))
+            raise TraceError(_missing_values(name, source))
         return torch.full(source.shape, self._assume, dtype=source.dtype, device="cpu")
 
 
-def _no_values(name: str, tensor: Tensor) -> str:
+def _missing_values(name: str, tensor: Tensor) -> str:
+    """Returns the message for an operator that reads values of a tensor on meta."""
     return (
-        f"{name} needs the values of a tensor of the shape {tuple(tensor.shape)}, and on meta there are none. Leave "
-        ".item(), .tolist(), float() and print() of tensors out of the step, pass a number that replaces all of them "
-        "(--assume 1.0), or run the program on the device itself (--on openreg)"
+        f"{name} needs the values of a tensor of the shape {tuple(tensor.shape)}, but tensors on meta have no values. "
+        "Remove .item(), .tolist(), float() and print() of tensors from the step, pass a number that replaces all of "
+        "these values (--assume 1.0), or run the program on the device itself (--on openreg)"
     )
 
 
-def _leaves_meta(name: str, given: list[Tensor], kwargs: Mapping[str, Any]) -> bool:
+def _is_copy_to_host(name: str, operands: list[Tensor], kwargs: Mapping[str, Any]) -> bool:
     target = kwargs.get("device")
-    return name == "aten::_to_copy" and target is not None and torch.device(target).type == "cpu" and given[0].is_meta
+    is_to_cpu = target is not None and torch.device(target).type == "cpu"
+    return name == "aten::_to_copy" and is_to_cpu and operands[0].is_meta
 
 
 def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_meta: bool) -> Any:
     try:
-        known = run_on_meta(name, args) if is_meta else None
-        return func(*args, **kwargs) if known is None else known
+        result = run_on_meta(name, args) if is_meta else None
+        return func(*args, **kwargs) if result is None else result
     except (NotImplementedError, RuntimeError) as error:
         if not is_meta:
             raise
@@ -213,8 +222,8 @@ def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         on_device = "or run the program on the device itself (--on openreg)"
         if "nonzero" in text or "data-dependent" in text or "DynamicOutputShape" in type(error).__name__:
             raise TraceError(
-                f"{name} cannot run on meta: the shape of its result depends on data. Take a form of fixed shape "
-                f"(torch.where instead of a mask as index), {on_device}"
+                f"{name} cannot run on meta: the shape of its result depends on data. Use an operator of fixed "
+                f"shape (torch.where instead of a mask as index), {on_device}"
             ) from error
         if isinstance(error, NotImplementedError):
             raise TraceError(
@@ -226,18 +235,18 @@ def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
 @contextmanager
 def recording(device: str = "meta", assume: float | None = None) -> Iterator[tuple[Recorder, Memory]]:
-    """Records what runs inside, tensors of ``device`` being those of the chip."""
+    """Records the operators that run in the context. ``memory`` counts the tensors of the device type ``device``."""
     memory = Memory(device)
     recorder = Recorder(memory, assume)
-    with fused(), _optimizers_of_lists(), recorder:
+    with fused(), _list_optimizers_on_meta(), recorder:
         yield recorder, memory
 
 
 @contextmanager
-def _optimizers_of_lists() -> Iterator[None]:
-    """Lets optimizers take parameters of meta in lists, and with ``fused=True`` as one kernel, as on accelerators."""
+def _list_optimizers_on_meta() -> Iterator[None]:
+    """Makes optimizers use their foreach and fused implementations for parameters on meta, as on accelerators."""
     names = ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices")
-    # Modules of optimizers have names of their own for these functions.
+    # Each optimizer module imports these functions under its own global name, so all of them are replaced.
     places = [
         (module, name, getattr(module, name))
         for module in list(sys.modules.values())
@@ -255,10 +264,11 @@ def _optimizers_of_lists() -> Iterator[None]:
 
 
 def trace(step: Callable[[], object], assume: float | None = None, warm_up: int = 1) -> Program:
-    """The program of one call of ``step``, whose tensors are on ``meta``.
+    """Records one call of ``step``, whose tensors are on ``meta``, and returns the program.
 
-    The calls before it make what a first step makes: gradients, and the state of an optimizer. Storages that exist
-    already count when an operator meets them.
+    ``warm_up`` calls run before it, because the first step allocates gradients and the state of an optimizer. A storage
+    that was allocated outside of ``step`` counts from the first operator on that uses it. Raises :class:`TraceError`
+    for an operator that cannot run on ``meta``.
     """
     with recording("meta", assume) as (recorder, memory):
         for _ in range(warm_up):
@@ -270,7 +280,7 @@ def trace(step: Callable[[], object], assume: float | None = None, warm_up: int 
 
 
 def collect(recorder: Recorder, memory: Memory) -> Program:
-    """The program that a recorder has."""
+    """Returns the recorded calls and memory as a program."""
     calls = list(recorder.calls)
     is_training = any(call.is_backward for call in calls)
     return Program(calls, memory.peak, memory.now, is_training, sum(recorder.parameters.values()))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Units of device descriptions: their names, and what one of each is in SI units."""
+"""Units of device descriptions and their values in SI units."""
 
 from __future__ import annotations
 
-# By dimension. A FLOP is one addition or one multiplication, as data sheets count.
+# Dimension: unit: value in SI units. A FLOP is one addition or one multiplication, as data sheets count.
 UNITS: dict[str, dict[str, float]] = {
     "rate": {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15},
     "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
@@ -15,12 +15,12 @@ UNITS: dict[str, dict[str, float]] = {
 
 
 def dimension_of(unit: str) -> str | None:
-    """One of the keys of ``UNITS``; None for a unit that nothing here has."""
+    """Returns the key of ``UNITS`` that contains the unit, or None if no dimension has it."""
     return next((dimension for dimension, units in UNITS.items() if unit in units), None)
 
 
 def show_time(seconds: float) -> str:
-    """Three digits with the unit that suits: ``12.3 ms``."""
+    """Returns a time with three digits and the largest unit below it, such as ``12.3 ms``."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}" if seconds / factor < 1000 else f"{seconds / factor:.0f} {unit}"
@@ -28,7 +28,7 @@ def show_time(seconds: float) -> str:
 
 
 def show_bytes(size: float) -> str:
-    """Three digits with a binary unit: ``1.50 GiB``."""
+    """Returns a size with two decimals and a binary unit, such as ``1.50 GiB``."""
     for unit, factor in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
         if size >= factor:
             return f"{size / factor:.2f} {unit}"

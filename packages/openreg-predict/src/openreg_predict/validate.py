@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares predictions with measured models that had no part in calibration, and with simpler predictions."""
+"""Compares predictions with measurements of models that were not part of the calibration, by prediction method."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from openreg_predict.trace import Program, trace
 
 PREDICTION_METHODS = ("calibrated", "other chip", "data sheet", "plain roofline")
 LENDER = "efficiencies of "
-# What a description says before anything was measured.
+# The efficiency of a description without measurements.
 _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """A prediction beside its measurement, in seconds; ``error`` is relative to the measurement."""
+    """A measured case with its prediction in seconds. ``way`` is the prediction method."""
 
     case: Case
     way: str
     predicted: float
-    classes: tuple[str, ...] = ()  # in which at least a hundredth of the time was
+    classes: tuple[str, ...] = ()  # with at least a hundredth of the time
 
     @property
     def error(self) -> float:
-        """Positive where the prediction is longer."""
+        """Returns the error relative to the measurement, which is positive if the prediction is longer."""
         return self.predicted / self.case.seconds - 1
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Relative errors of a set of predictions."""
+    """Statistics of the relative errors of a set of predictions."""
 
     device: str
     mode: str
@@ -52,12 +52,12 @@ class Summary:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed."""
+    """Returns the smallest value that at least ``share`` of the values do not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def summarize(device: str, mode: str, way: str, errors: Sequence[float]) -> Summary:
-    """Of the sizes of errors, whatever their sign."""
+    """Returns the statistics of the absolute values of ``errors``."""
     sizes = [abs(error) for error in errors]
     return Summary(
         device,
@@ -72,7 +72,7 @@ def summarize(device: str, mode: str, way: str, errors: Sequence[float]) -> Summ
 
 
 def from_data_sheet(chip: Description) -> Description:
-    """The chip as if nothing had been measured of it."""
+    """Returns the chip with assumed efficiencies, as if nothing had been measured."""
     efficiency = {
         "matmul": Efficiency(_ASSUMED, _ASSUMED, ((128, 128),)),
         "elementwise": Efficiency(memory=_ASSUMED),
@@ -81,7 +81,7 @@ def from_data_sheet(chip: Description) -> Description:
 
 
 def chips(name: str) -> dict[str, Description]:
-    """A chip as each way of predicting sees it."""
+    """Returns the description of a chip for each prediction method."""
     chip = load(name)
     found = {"calibrated": chip, "data sheet": from_data_sheet(chip), "plain roofline": chip.plain()}
     table = split()
@@ -94,7 +94,10 @@ def chips(name: str) -> dict[str, Description]:
 
 
 def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
-    """All predictions with their measurements, and what was left out. Traces each model once, on ``meta``."""
+    """Compares all predictions with the measurements in ``data``. Traces each model once, on ``meta``.
+
+    Also returns the files that were left out, with the reasons. Raises DataError if the copy is wrong.
+    """
     found, left_out = cases(data)
     programs: dict[tuple[str, str, int, int], Program] = {}
     seen = {name: chips(name) for name in {case.device for case in found}}
@@ -110,7 +113,7 @@ def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
 
 
 def compare_to_measurement(case: Case, way: str, prediction: Prediction) -> ValidationResult:
-    """A prediction beside its measurement."""
+    """Returns the comparison of a prediction with the measurement of its case."""
     shares = shares_of_classes(prediction)
     return ValidationResult(
         case, way, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01)
@@ -118,7 +121,7 @@ def compare_to_measurement(case: Case, way: str, prediction: Prediction) -> Vali
 
 
 def summaries(results: Iterable[ValidationResult]) -> list[Summary]:
-    """By device, mode and way, and over all devices."""
+    """Returns a summary for each device, mode and prediction method, and for all devices together."""
     groups: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         for device in (result.case.device, "all"):
@@ -134,7 +137,7 @@ def summaries(results: Iterable[ValidationResult]) -> list[Summary]:
 def validations(
     found: Iterable[Summary], results: Iterable[ValidationResult], device: str, note: str
 ) -> list[Validation]:
-    """What a description says of its errors."""
+    """Returns the entries of a device's description for the errors of the calibrated predictions."""
     own = [result for result in results if result.case.device == device and result.way == "calibrated"]
     return [
         Validation(
@@ -153,7 +156,7 @@ def validations(
 
 
 def as_document(results: Iterable[ValidationResult], left_out: dict[str, str]) -> dict[str, Any]:
-    """For JSON."""
+    """Returns the results and their summaries as a document for JSON."""
     results = list(results)
     return {
         "summaries": [asdict(item) for item in summaries(results)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes of a chip or a program, to be compared side by side."""
+"""Changes of a chip or a program, whose predictions are compared with the unchanged ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FORMS = (
 
 
 class WhatIfError(ValueError):
-    """A change that is not known, with those that are."""
+    """An error of a text that is no what-if. The message lists the accepted ones."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One what-if, parsed."""
+    """A parsed what-if: ``text`` is ``key``, or ``key=value``."""
 
     text: str
     key: str
@@ -33,7 +33,7 @@ class Change:
 
 
 def parse(text: str) -> Change:
-    """A change of the forms in ``FORMS``. Raises :class:`WhatIfError`."""
+    """Parses a what-if as ``FORMS`` lists them. Raises :class:`WhatIfError` for any other text."""
     key, _, value = text.partition("=")
     if key == "graph" and not value:
         return Change(text, key)
@@ -58,7 +58,7 @@ def _is_factor(text: str) -> bool:
 
 
 def setting(change: Change) -> dict[str, object]:
-    """Names of the script and their values, of ``set:NAME=VALUE``."""
+    """Returns the script's name and its new value from ``set:NAME=VALUE``. A VALUE that is no literal is a string."""
     try:
         value = ast.literal_eval(change.value)
     except (ValueError, SyntaxError):
@@ -67,7 +67,7 @@ def setting(change: Change) -> dict[str, object]:
 
 
 def apply(change: Change, chip: Description, program: Callable[[dict[str, object]], Program]) -> Prediction:
-    """The prediction with a change; ``program`` records the script with other values of its names."""
+    """Returns the prediction with a change. ``program(values)`` records the script with other values of its names."""
     if change.key.startswith("set:"):
         return predict(program(setting(change)), chip)
     own = program({})
@@ -85,7 +85,7 @@ def _times(quantity: Quantity, factor: float) -> Quantity:
 
 
 def changed_chip(change: Change, chip: Description) -> Description:
-    """A chip that does not exist: nothing validates it."""
+    """Returns the chip with a change of its numbers, and without validations, because no such chip was measured."""
     factor = float(change.value)
     chip = replace(chip, name=f"{chip.name}, {change.text}", validations=())
     if change.key == "bandwidth":
@@ -101,7 +101,10 @@ def changed_chip(change: Change, chip: Description) -> Description:
 
 
 def narrowed(program: Program, dtype: torch.dtype) -> Program:
-    """The same program with another floating-point dtype: FLOP stay, bytes follow the width of the dtype."""
+    """Returns the program with another floating-point dtype. FLOP stay, and bytes scale with the width of the dtype.
+
+    The memory scales by the factor of the last floating-point call.
+    """
     name = str(dtype).removeprefix("torch.")
     calls = []
     share = 1.0

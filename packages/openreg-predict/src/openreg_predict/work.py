@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one call of an operator has to do: its class, FLOP, bytes and, of matrix products, the sizes.
+"""The work of an operator call: its class, FLOP, bytes and, for a matrix product, the sizes.
 
-FLOP are those of ``torch.utils.flop_counter``; operators it does not know do one per element of their results, which
-never decides on a chip. Bytes are those of the distinct elements of operands and results.
+FLOP are those of ``torch.utils.flop_counter``. Other operators count an estimate per element of their largest tensor
+(operator_classes.py). Bytes are those of the distinct elements of operands and results.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from openreg_predict import operator_classes
 
 @dataclass(frozen=True)
 class Work:
-    """Of one call.
+    """The work of one call.
 
-    ``product`` is (batch, rows, columns, depth) of a matrix product; ``kernels`` are launched. Over a link ``size`` is
-    what one member sends, in so many ``messages`` one after the other.
+    ``product`` is (batch, rows, columns, depth) of a matrix product, and ``kernels`` the number of launches. Over a
+    link, ``size`` is the number of bytes that one rank sends, in ``messages`` consecutive messages.
     """
 
     kind: str
@@ -36,14 +36,14 @@ class Work:
     size: int = 0  # bytes that memory has to move
     product: tuple[int, int, int, int] | None = None
     kernels: int = 1
-    link: str = ""  # "host" of a copy between host and device, "peer" of a collective
+    link: str = ""  # "host": copy between host and device; "peer": collective
     messages: int = 1
-    has_rule: bool = True
+    has_rule: bool = True  # False: an unknown operator, counted as an elementwise one
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A call as a rule sees it."""
+class _Call:
+    """The call that a rule evaluates."""
 
     name: str
     function: Any
@@ -58,12 +58,12 @@ NOTHING = Work("nothing", kernels=0)
 
 
 def name_of(function: Any) -> str:
-    """``aten::add`` of ``aten.add.Tensor``."""
+    """Returns the name without overload, such as ``aten::add`` of ``aten.add.Tensor``."""
     return str(function._schema.name)
 
 
 def moved(tensor: Tensor) -> int:
-    """Bytes of the distinct elements of a tensor; what was expanded counts once."""
+    """Returns the bytes of the distinct elements of a tensor. An expanded dimension counts once."""
     count = 1
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if tensor.layout == torch.strided else ():
         count *= 1 if stride == 0 else size
@@ -73,12 +73,12 @@ def moved(tensor: Tensor) -> int:
 
 
 def tensors(tree: object) -> list[Tensor]:
-    """All tensors in arguments or results."""
+    """Returns all tensors in nested arguments or results."""
     return [leaf for leaf in _pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
 
 
 def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Work:
-    """The work of a call of an operator of the dispatcher, from shapes and dtypes alone."""
+    """Returns the work of an operator call, which follows from shapes and dtypes alone."""
     name = name_of(function)
     if operator_classes.is_free(function, name):
         return NOTHING
@@ -88,7 +88,7 @@ def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
         return NOTHING
     rule = _attention if _ATTENTION.match(name) else _RULES.get(name)
     if rule is not None:
-        return rule(_Seen(name, function, args, kwargs, result, operands, results))
+        return rule(_Call(name, function, args, kwargs, result, operands, results))
     kind = operator_classes.class_of(function, name)
     reads, writes = _bytes(function, args, kwargs, results)
     return Work(
@@ -107,7 +107,10 @@ def _dtype(found: list[Tensor]) -> str:
 
 
 def _bytes(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], results: list[Tensor]) -> tuple[int, int]:
-    """(read, written): operands that the schema updates are both, unless the operator only fills them."""
+    """Returns the bytes read and the bytes written. An operand that the operator updates counts as both.
+
+    An operand that the operator only fills counts as written.
+    """
     updated: list[Tensor] = []
     given: list[Tensor] = []
     for index, argument in enumerate(function._schema.arguments):
@@ -119,117 +122,125 @@ def _bytes(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], resu
                 given += found
         else:
             given += found
-    seen = {id(tensor) for tensor in updated}
-    written = updated + [tensor for tensor in results if id(tensor) not in seen]
+    updated_ids = {id(tensor) for tensor in updated}
+    written = updated + [tensor for tensor in results if id(tensor) not in updated_ids]
     distinct = {id(tensor): tensor for tensor in given}
     return sum(map(moved, distinct.values())), sum(moved(tensor) for tensor in {id(t): t for t in written}.values())
 
 
-def _counted(seen: _Seen) -> int:
-    counter: Callable[..., int] = flop_registry[seen.function.overloadpacket]
-    return int(counter(*seen.args, **seen.kwargs, out_val=seen.result))
+def _counted_flops(call: _Call) -> int:
+    """Returns the FLOP that PyTorch's counter has for the call."""
+    counter: Callable[..., int] = flop_registry[call.function.overloadpacket]
+    return int(counter(*call.args, **call.kwargs, out_val=call.result))
 
 
-def _product(seen: _Seen) -> Work:
-    """mm, bmm and what adds to them: the two factors are the last two tensors."""
-    left, right = [item for item in seen.args if isinstance(item, Tensor)][-2:]
+def _product(call: _Call) -> Work:
+    """Returns the work of mm, bmm, addmm and baddbmm, whose factors are the last two tensors."""
+    left, right = [item for item in call.args if isinstance(item, Tensor)][-2:]
     batch = left.shape[0] if left.dim() == 3 else 1
     rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
-    inputs = seen.operands
+    inputs = call.operands
     return Work(
         "batched_matmul" if left.dim() == 3 else "matmul",
         _dtype([left]),
         "matrix",
         2 * batch * rows * columns * depth,
-        sum(map(moved, inputs)) + sum(map(moved, seen.results)),
+        sum(map(moved, inputs)) + sum(map(moved, call.results)),
         (batch, rows, columns, depth),
     )
 
 
-def _narrow_product(seen: _Seen) -> Work:
-    """Products of float8 or int8 with scales of their own, which give a wider dtype."""
-    left, right = seen.args[:2]
+def _narrow_product(call: _Call) -> Work:
+    """Returns the work of a product of float8 or int8 tensors, whose result has a wider dtype."""
+    left, right = call.args[:2]
     rows, depth, columns = left.shape[0], left.shape[1], right.shape[1]
-    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
     dtype = str(left.dtype).removeprefix("torch.")
     return Work("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
 
-def _linear(seen: _Seen) -> Work:
-    """A linear layer as one operator: its weight is (columns, depth)."""
-    source, weight = seen.args[0], seen.args[1]
+def _linear(call: _Call) -> Work:
+    """Returns the work of a linear layer as one operator. Its weight is (columns, depth)."""
+    source, weight = call.args[0], call.args[1]
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)
-    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
     return Work("matmul", _dtype([source]), "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
 
-def _linear_backward(seen: _Seen) -> Work:
+def _linear_backward(call: _Call) -> Work:
     """Returns the work of the requested gradients, of input, weight and bias."""
-    source, gradient, weight, wanted = seen.args
+    source, gradient, weight, output_mask = call.args
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)
-    products = int(wanted[0]) + int(wanted[1])
-    size = products * moved(gradient) + moved(source) + moved(weight) + sum(map(moved, seen.results))
+    products = int(output_mask[0]) + int(output_mask[1])
+    size = products * moved(gradient) + moved(source) + moved(weight) + sum(map(moved, call.results))
     flops = 2 * products * rows * columns * depth
     return Work(
-        "matmul", _dtype([source]), "matrix", flops, size, (max(1, products), rows, depth, columns), sum(wanted)
+        "matmul", _dtype([source]), "matrix", flops, size, (max(1, products), rows, depth, columns), sum(output_mask)
     )
 
 
-def _recurrent(seen: _Seen) -> Work:
-    """A recurrent layer: in each step a product with the weights of the input and one with those of the state."""
-    source, of_input, of_state = seen.args[:3]
+def _recurrent(call: _Call) -> Work:
+    """Returns the work of a recurrent layer: in each step a product with the input weights and one with the state's."""
+    source, of_input, of_state = call.args[:3]
     length, batch, inputs = source.shape
     columns, width = of_state.shape
-    passes = 2 if "backward" in seen.name else 1
-    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    passes = 2 if "backward" in call.name else 1
+    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
     flops = 2 * passes * length * batch * columns * (inputs + width)
     product = (1, batch, columns, inputs + width)
     return Work("matmul", _dtype([of_input]), "matrix", flops, size, product, kernels=passes * length)
 
 
-def _vector_product(seen: _Seen) -> Work:
-    """mv, dot and the like: bound by memory."""
-    inputs = seen.operands
+def _vector_product(call: _Call) -> Work:
+    """Returns the work of products with vectors, such as mv and dot, which memory bounds."""
+    inputs = call.operands
     elements = max(tensor.numel() for tensor in inputs)
-    size = sum(map(moved, inputs)) + sum(map(moved, seen.results))
+    size = sum(map(moved, inputs)) + sum(map(moved, call.results))
     return Work("reduction", _dtype(inputs), "vector", 2 * elements, size)
 
 
-def _convolution(seen: _Seen) -> Work:
-    """The matrix product that a convolution is: outputs by channels, of a depth of inputs times window."""
-    source, weight = seen.args[0], seen.args[1]
-    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
-    flops = _counted(seen)
-    groups = int(seen.args[8])
+def _convolution(call: _Call) -> Work:
+    """Returns the work of a convolution as a matrix product: (positions, channels), of depth inputs times window."""
+    source, weight = call.args[0], call.args[1]
+    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
+    flops = _counted_flops(call)
+    groups = int(call.args[8])
     channels = weight.shape[0] // groups
     depth = math.prod(weight.shape[1:])
     rows = max(1, flops // max(1, 2 * groups * channels * depth))
     return Work("convolution", _dtype([source]), "matrix", flops, size, (groups, rows, channels, depth))
 
 
-def _convolution_backward(seen: _Seen) -> Work:
-    gradient, source, weight = seen.args[0], seen.args[1], seen.args[2]
-    wanted = list(seen.args[10])
-    flops = _counted(seen)
-    size = moved(gradient) * sum(wanted) + moved(source) + moved(weight) + sum(map(moved, seen.results))
-    groups = int(seen.args[9])
+def _convolution_backward(call: _Call) -> Work:
+    """Returns the work of the requested gradients, of input, weight and bias."""
+    gradient, source, weight = call.args[0], call.args[1], call.args[2]
+    output_mask = list(call.args[10])
+    flops = _counted_flops(call)
+    size = moved(gradient) * sum(output_mask) + moved(source) + moved(weight) + sum(map(moved, call.results))
+    groups = int(call.args[9])
     channels, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
     rows = max(1, flops // max(1, 2 * groups * channels * depth))
     return Work(
-        "convolution", _dtype([source]), "matrix", flops, size, (groups, rows, channels, depth), kernels=sum(wanted)
+        "convolution",
+        _dtype([source]),
+        "matrix",
+        flops,
+        size,
+        (groups, rows, channels, depth),
+        kernels=sum(output_mask),
     )
 
 
-def _attention(seen: _Seen) -> Work:
-    """Fused attention: scores stay in caches, so memory moves operands and results alone."""
-    inputs = seen.operands
-    size = sum(map(moved, inputs)) + sum(map(moved, seen.results))
-    is_backward = "backward" in seen.name
-    if seen.function.overloadpacket in flop_registry:
-        flops = _counted(seen)
-    else:  # two products forward, five backward; the counter does not know the CPU's
+def _attention(call: _Call) -> Work:
+    """Returns the work of fused attention. Scores stay in caches, so memory moves operands and results alone."""
+    inputs = call.operands
+    size = sum(map(moved, inputs)) + sum(map(moved, call.results))
+    is_backward = "backward" in call.name
+    if call.function.overloadpacket in flop_registry:
+        flops = _counted_flops(call)
+    else:  # two products forward, five backward; PyTorch's counter lacks the operators of the CPU
         query, key, value = [tensor for tensor in inputs if tensor.dim() == 4][is_backward : 3 + is_backward]
         batch, heads, rows, width = query.shape
         product = 2 * batch * heads * rows * key.shape[-2]
@@ -237,73 +248,76 @@ def _attention(seen: _Seen) -> Work:
     return Work("attention", _dtype(inputs), "matrix", flops, size, kernels=2 if is_backward else 1)
 
 
-def _embedding(seen: _Seen) -> Work:
-    """Reads the rows that the indices name, not the table."""
-    written = seen.results
-    indices = [tensor for tensor in seen.operands if not tensor.is_floating_point()]
+def _embedding(call: _Call) -> Work:
+    """Returns the work of a lookup, which reads the rows of the indices and not the whole table."""
+    written = call.results
+    indices = [tensor for tensor in call.operands if not tensor.is_floating_point()]
     size = 2 * sum(map(moved, written)) + sum(map(moved, indices))
     return Work("embedding", _dtype(written), flops=0, size=size)
 
 
-def _embedding_backward(seen: _Seen) -> Work:
-    """Clears the table's gradient, then adds a row per index: sorted, read and written."""
-    gradient, indices = seen.args[0], seen.args[1]
-    size = sum(map(moved, seen.results)) + 3 * moved(gradient) + 8 * moved(indices)
+def _embedding_backward(call: _Call) -> Work:
+    """Returns the work of clearing the table's gradient, sorting the indices and adding a row per index."""
+    gradient, indices = call.args[0], call.args[1]
+    size = sum(map(moved, call.results)) + 3 * moved(gradient) + 8 * moved(indices)
     return Work("embedding", _dtype([gradient]), flops=gradient.numel(), size=size, kernels=8)
 
 
-def _norm_backward(seen: _Seen) -> Work:
-    """One pass for the input's gradient, a second over the same operands for those of weight and bias."""
-    inputs, outputs = seen.operands, seen.results
+def _norm_backward(call: _Call) -> Work:
+    """Returns the work of one pass for the input's gradient, and a second for the gradients of weight and bias."""
+    inputs, outputs = call.operands, call.results
     passes = 2 if len(outputs) > 1 else 1
     size = passes * sum(map(moved, inputs)) + sum(map(moved, outputs))
     return Work("normalization", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
 
 
-def _copy(seen: _Seen) -> Work:
-    """A copy on the device, or over the link where one side is the host."""
-    if seen.name == "aten::copy_":
-        target, source = seen.args[:2]
+def _copy(call: _Call) -> Work:
+    """Returns the work of a copy, over the link to the host if one side is there."""
+    if call.name == "aten::copy_":
+        target, source = call.args[:2]
         crosses = (target.device.type == "cpu") != (source.device.type == "cpu")
     else:
-        source = seen.args[0]
-        target = seen.results[0] if seen.results else source  # before it has run: a copy to the host, which waits
-        crosses = not seen.results or (target.device.type == "cpu") != (source.device.type == "cpu")
+        source = call.args[0]
+        target = call.results[0] if call.results else source  # without a result yet, it counts as a copy to the host
+        crosses = not call.results or (target.device.type == "cpu") != (source.device.type == "cpu")
     size = moved(target) if crosses else moved(source) + moved(target)
     return Work("copy", _dtype([target]), size=size, link="host" if crosses else "")
 
 
-def _one_number(seen: _Seen) -> Work:
-    """A number that goes to the host."""
-    return Work("copy", _dtype(seen.operands), size=seen.operands[0].element_size(), link="host")
+def _scalar_to_host(call: _Call) -> Work:
+    """Returns the work of copying one element to the host."""
+    return Work("copy", _dtype(call.operands), size=call.operands[0].element_size(), link="host")
 
 
 def _collective(rounds: int) -> Callable[..., Work]:
-    """Of a ring: in each round every member passes on all parts but one, one message per part.
+    """Returns the rule of a ring collective with ``rounds`` rounds.
 
-    0: one message with all of it, to whoever waits for it.
+    The data has one part per rank. In each round every rank sends all parts but one, with one message per part. With 0
+    rounds a rank sends one message with all of the data.
     """
 
-    def rule(seen: _Seen) -> Work:
-        members = _group_size(seen)
-        # What is gathered or scattered is the larger of an operator's arguments.
-        size = max(sum(map(moved, tensors(part))) for part in (*seen.args, seen.result))
-        messages = rounds * (members - 1)
-        own = size * messages // members if rounds else size
-        return Work("copy", _dtype(seen.operands + seen.results), size=own, link="peer", messages=messages or 1)
+    def rule(call: _Call) -> Work:
+        ranks = _group_size(call)
+        # The data of all ranks is the largest of the arguments and the result.
+        size = max(sum(map(moved, tensors(part))) for part in (*call.args, call.result))
+        messages = rounds * (ranks - 1)
+        own = size * messages // ranks if rounds else size
+        return Work("copy", _dtype(call.operands + call.results), size=own, link="peer", messages=messages or 1)
 
     return rule
 
 
-def _group_size(seen: _Seen) -> int:
-    """Members of the group of a collective, which is an object (c10d) or a name (functional collectives)."""
-    for index, argument in enumerate(seen.function._schema.arguments):
-        value = seen.args[index] if index < len(seen.args) else seen.kwargs.get(argument.name)
+def _group_size(call: _Call) -> int:
+    """Returns the number of ranks. The group is an object (c10d) or a name (functional collectives)."""
+    for index, argument in enumerate(call.function._schema.arguments):
+        value = call.args[index] if index < len(call.args) else call.kwargs.get(argument.name)
         if argument.name == "process_group":
             return int(torch.distributed.ProcessGroup.unbox(value).size())  # type: ignore[arg-type]
         if argument.name == "group_name":
             return int(_resolve_process_group(str(value)).size())
-    raise NotImplementedError(f"{seen.name}: no argument of a collective says how many take part")
+    raise NotImplementedError(
+        f"{call.name} has no argument process_group or group_name, from which the number of ranks follows"
+    )
 
 
 def _resolve_process_group(name: str) -> Any:
@@ -339,7 +353,7 @@ _RULES: dict[str, Callable[..., Work]] = {
         _norm_backward,
     ),
     **dict.fromkeys(("aten::copy_", "aten::_to_copy"), _copy),
-    "aten::_local_scalar_dense": _one_number,
+    "aten::_local_scalar_dense": _scalar_to_host,
     **dict.fromkeys(
         ("c10d::allreduce_", "_c10d_functional::all_reduce", "_c10d_functional::all_reduce_"),
         _collective(2),

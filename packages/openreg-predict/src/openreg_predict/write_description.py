@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes calibrated efficiencies and validated errors into the text of a description; the rest stays as it is."""
+"""Writes descriptions, or replaces the efficiencies and validated errors in the text of one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _curve(curve: Curve) -> str:
 
 
 def efficiencies(found: Mapping[str, Efficiency]) -> str:
-    """The tables of efficiencies."""
+    """Returns the TOML tables of efficiencies."""
     parts = ["# Fractions of the peaks over FLOP (compute) or bytes (memory) of a call.\n"]
     for kind in CLASSES:
         if kind in found:
@@ -43,7 +43,7 @@ def efficiencies(found: Mapping[str, Efficiency]) -> str:
 
 
 def with_efficiencies(text: str, found: Mapping[str, Efficiency]) -> str:
-    """A description with other efficiencies; what validated the old ones is taken out."""
+    """Returns the text of a description with other efficiencies, and without the validations of the old ones."""
     bare = _VALIDATIONS.sub("", text)
     match = _EFFICIENCIES.search(bare)
     kept = bare[: match.start()] if match else bare
@@ -51,7 +51,7 @@ def with_efficiencies(text: str, found: Mapping[str, Efficiency]) -> str:
 
 
 def with_validations(text: str, found: Iterable[Validation]) -> str:
-    """A description with what is known of the errors of its predictions."""
+    """Returns the text of a description with other validations."""
     bare = _VALIDATIONS.sub("", text).rstrip() + "\n"
     for item in found:
         classes = ", ".join(f'"{name}"' for name in item.classes)
@@ -64,7 +64,7 @@ def with_validations(text: str, found: Iterable[Validation]) -> str:
 
 
 def whole(chip: Description) -> str:
-    """A description as a file."""
+    """Returns the text of a description file for a chip."""
     lines = [
         "# SPDX-License-Identifier: BSD-3-Clause",
         "schema = 1",

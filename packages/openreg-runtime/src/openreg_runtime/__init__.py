@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device side of openreg: importing this package adds the device ``openreg`` and the module ``torch.openreg``.
+"""Adds the device ``openreg`` and the module ``torch.openreg`` to PyTorch when it is imported.
 
-Start-up is the list of steps at the end of this file. A step that refuses to go on raises ``ImportError`` before
-anything was registered, so that the process stays usable without the device. ``python -m openreg_runtime``, the doctor,
-takes none of them.
+The end of this file lists the steps of the start-up. The first steps are checks. Each raises ``ImportError`` before
+anything is registered, so that the process stays usable without the device. The command ``python -m openreg_runtime``
+skips all steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# What has to wait until this package is complete. Importing torch, below, may call load_plugins().
+# Functions to call when this package is complete. load_plugins() adds to it if the import of torch, below, calls it.
 _after_startup: list[Callable[[], None]] = []
 
 from openreg_runtime._after_import import after_import  # noqa: E402

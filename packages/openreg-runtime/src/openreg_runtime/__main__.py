@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m openreg_runtime doctor``: examines this device. Neither torch nor the device is imported here."""
+"""Runs ``python -m openreg_runtime doctor``, which examines this device. Imports neither torch nor the device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 
 PROBLEMS = 1
 DEVICE = "openreg"
-TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of a package above this one
+TYPED = "_OPENREG_COMMAND"  # set by a package that runs this command: the command that the user typed
 
 
 def run() -> int:
-    """The exit status of the command, which is that of the package openreg-doctor with this device as the default."""
+    """Runs the command of openreg-doctor, with this device as the default, and returns its exit status."""
     typed = os.environ.pop(TYPED, "python -m openreg_runtime")
     parser = argparse.ArgumentParser(prog=typed)
     commands = parser.add_subparsers(required=True, metavar="command")

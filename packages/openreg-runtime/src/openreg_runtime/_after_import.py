@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls functions when a module has been imported, and imports nothing itself.
 
-PyTorch's compiler and others keep registries that a package could only reach by importing them, which takes longer than
-the rest of torch together. So a finder, first on ``sys.meta_path``, lets the others find a module that is waited for,
-and watches the one sign that Python gives of the end of an import: ``_initializing`` of the module's specification.
+PyTorch's compiler and other parts of torch have registries that a package can reach only by importing them. That takes
+longer than the rest of torch together. So a finder, first on ``sys.meta_path``, lets the other finders find a module
+with pending callbacks. It then observes the only sign of the end of an import: Python sets ``_initializing`` of the
+module's specification to False.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ Callback = Callable[[ModuleType], object]
 
 
 class _Registration:
-    """One call of after_import(); compared by identity, for the same callback may be registered twice."""
+    """One call of after_import(). It is compared by identity, because one callback may be registered twice."""
 
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
 
 
-# The pending registrations by the name of their module. Appending and taking are atomic, so that no lock is held across
-# a fork.
+# The pending registrations by the name of their module. Appending and removing are atomic, so that no lock is held
+# across a fork.
 _waiting: dict[str, deque[_Registration]] = {}
 
 
 def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
-    """Calls ``callback(module object)`` once: now if the module is imported, else as soon as an import of it is done.
+    """Calls ``callback(module object)`` once: now if the module is imported, else at the end of its next import.
 
-    Nothing is imported for it. The module is named in full, as ``"torch._dynamo"``, and need not be installed.
+    Imports nothing. ``module`` is a full name, such as ``"torch._dynamo"``; the module need not be installed.
 
-    - *Already imported*: the callback runs before this function returns, on the calling thread, and its exceptions are
-      the caller's.
-    - *Imported later*: it runs on the thread that imports, at the end of the import, before other threads that import
-      the module go on. The name of a submodule is not yet an attribute of its package then; the argument is the module.
-    - *Being imported*: at the end of that import, as before, also where it is this thread's and led here. For a module
-      that another thread has begun to load, this function may wait until it is loaded.
-    - *An import that fails* calls no callback; they wait for the next import. Looking for a module with
-      ``importlib.util.find_spec`` is no import. What is put into ``sys.modules`` by hand is not noticed.
-    - *Order*: callbacks of one module run in the order of their registration, which includes those that a callback
+    - *Already imported*: the callback runs on the calling thread before this function returns. The caller gets its
+      exceptions.
+    - *Imported later*: the callback runs on the importing thread, at the end of the import. Other threads that import
+      the module continue afterwards. A submodule is not an attribute of its package yet; the argument is the submodule.
+    - *Being imported*, by this or another thread: the callback runs at the end of that import. If another thread has
+      begun to load the module, this function may block until the module is loaded.
+    - *An import that fails* calls no callback; the callbacks stay pending. A search by ``importlib.util.find_spec`` is
+      no import. A module that code puts into ``sys.modules`` itself calls no callback.
+    - *Order*: callbacks of one module run in the order of their registration, including those that a callback
       registers.
-    - *Errors*: an exception of a callback that runs at the end of an import spoils neither the import nor the other
-      callbacks; it becomes a ``RuntimeWarning`` that names the callback, the module and the package. What is no
-      ``Exception``, such as ``KeyboardInterrupt``, ends the import statement.
+    - *Errors*: if a callback raises at the end of an import, the import succeeds and the other callbacks run. A
+      ``RuntimeWarning`` names the callback, the module and the package. An exception that is no ``Exception``, such as
+      ``KeyboardInterrupt``, ends the import statement.
 
-    May be called from any thread. Raises ``ValueError`` for what is no name of a module, and ``TypeError`` for a
-    callback that cannot be called.
+    Thread-safe. Raises ``ValueError`` if ``module`` is not the name of a module, and ``TypeError`` if ``callback``
+    cannot be called.
     """
     if not isinstance(module, str) or not is_module_name(module):
         raise ValueError(f'after_import: {module!r} is no name of a module; write it in full, as "torch._dynamo"')
@@ -65,27 +66,27 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
         raise TypeError(f"after_import: {callback!r} cannot be called; pass a function that takes the module")
     registration = _Registration(callback)
     _waiting.setdefault(module, deque()).append(registration)
-    # The finder stays for ever: to take one away would make other threads that just go through the list skip one.
+    # The finder is never removed, because a removal would make a thread that iterates over the list skip a finder.
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     if _is_imported(module):
         try:
             _waiting[module].remove(registration)
-        except ValueError:  # a thread that just ended an import of the module took it
+        except ValueError:  # another thread has ended an import of the module meanwhile and calls the callback
             return
         callback(sys.modules[module])
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules that are waited for through the other finders, and has the end of their import noticed."""
+    """A finder that finds modules with pending callbacks by the other finders, and observes the end of their import."""
 
     def __init__(self) -> None:
-        self._looking: set[tuple[int, str]] = set()  # another finder may also call all others
+        self._looking: set[tuple[int, str]] = set()  # stops recursion, because another finder may also call all others
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns the specification of another finder, watched; None for a module without pending registrations."""
+        """Returns the observed specification of another finder, or None for a module without pending callbacks."""
         key = (threading.get_ident(), fullname)
         if not _waiting.get(fullname) or key in self._looking:
             return None
@@ -105,9 +106,9 @@ _FINDER = _Finder()
 
 
 def _is_imported(module: str) -> bool:
-    """Whether an import of the module is done; if one is under way, its end will be noticed."""
+    """Returns True if the module is imported. If an import is in progress, makes its end call the callbacks."""
     if sys.modules.get(module) is None:
-        # Another thread may have found the module before a registration for it, and be about to load it.
+        # Another thread may have found the module before the first registration for it, and may load it now.
         _bootstrap._lock_unlock_module(module)  # type: ignore[attr-defined]
     if _is_initializing(module):
         _watch(sys.modules[module].__spec__)
@@ -119,7 +120,7 @@ def _is_initializing(module: str) -> bool:
 
 
 def _watch(spec: Any) -> None:
-    """Has the callbacks of a module called when Python sets ``spec._initializing`` to False."""
+    """Makes the end of an import, when Python sets ``spec._initializing`` to False, call the module's callbacks."""
     before = type(spec)
     if getattr(before, "_ends_are_noticed", False):
         return
@@ -132,7 +133,7 @@ def _watch(spec: Any) -> None:
             finally:
                 self.__dict__["_initializing"] = False
                 self.__class__ = before
-                _call_all(self.name)  # those that were registered while the last one ran, before the import was done
+                _call_all(self.name)  # callbacks that were registered while the last one ran
 
     def state(self: Any) -> bool:
         return bool(self.__dict__.get("_initializing", False))
@@ -143,7 +144,7 @@ def _watch(spec: Any) -> None:
 
 
 def _call_all(module: str) -> None:
-    """Calls the callbacks of a module on the thread that has imported it, and none after an import that failed."""
+    """Calls the pending callbacks of a module, on the thread that has imported it. Calls none if the import failed."""
     registrations = _waiting[module]
     failed = []
     try:
@@ -153,13 +154,13 @@ def _call_all(module: str) -> None:
                 callback(sys.modules[module])
             except Exception as error:
                 failed.append(_explain(error, callback, module))
-    except IndexError:  # another thread took the last
+    except IndexError:  # another thread has removed the last one
         pass
     finally:
         if registrations and sys.modules.get(module) is not None:
-            _call_all(module)  # one raised what is no Exception; the others would never be called
+            _call_all(module)  # a callback raised KeyboardInterrupt or similar; the others run nevertheless
         for text in failed:
-            # Past two functions of this file, and those of importlib, which are not counted: the line of the import.
+            # The level skips two functions of this file. Python skips those of importlib, so this is the import line.
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 

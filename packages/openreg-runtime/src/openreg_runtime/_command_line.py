@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether Python was started to run a package as a command, as ``python -m openreg_runtime doctor`` is.
+"""Detects that Python was started to run a package as a command, such as ``python -m openreg_runtime doctor``.
 
-Python imports a package before it runs its ``__main__``. The doctor has to run where importing torch or the native
-modules fails, so the package leaves out its start-up in such a process.
+Python imports a package before it runs the package's ``__main__``. The doctor must run even if the import of torch or
+of the native modules fails. So the package skips its start-up in a process that runs the command.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ import sys
 
 
 def runs_as_command(package: str) -> bool:
-    """Whether Python is about to run ``package.__main__``, started with ``-m package``."""
-    # While Python looks for the main module, sys.argv[0] is "-m", and sys.orig_argv has the module's name instead.
+    """Returns True if Python was started with ``-m package`` and has not run ``package.__main__`` yet."""
+    # While Python searches for the main module, sys.argv[0] is "-m", and sys.orig_argv has the module's name there.
     return sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == package

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor's check of native parts, announced in the group ``openreg_doctor.checks``.
+"""Checks the native parts of the installed packages, for the doctor. Its entry point is ``openreg_doctor.checks``.
 
-The doctor loads this file without the package, whose import starts the device; so the neighbor that is needed is
-imported relatively, and imports neither torch nor its neighbors.
+The doctor loads this file without the package, because the import of the package starts the device. So this file
+imports ``_plugins`` relatively, and that file imports neither torch nor other files of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AFTER_THE_PACKAGES = 30
 
 
 def native_parts(examination: Examination) -> Section:
-    """What the native parts of the installed packages were compiled for, read from their build records."""
+    """Returns the ABI and the torch version of each package's native parts, read from the build records."""
     backend = examination.backend
     ours = backend is not None and backend.root.root.get("plugins") == GROUP
     return Section("Native parts", tuple(_findings()) if ours else (), _AFTER_THE_PACKAGES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the other packages add their names to ``torch.openreg``, and what is said where they are absent."""
+"""Adds names of other packages to ``torch.openreg``, and explains in an error why a name is missing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from openreg_runtime import _providers, openreg
 from openreg_runtime._plugins import require_matching_build
 
-# Names that have a stand-in here, because PyTorch looks for them with hasattr() and then hides our message.
+# Names that the runtime also defines: PyTorch tests for them with hasattr(), which would hide our message.
 _STAND_INS = {"get_amp_supported_dtype"}
 
 
 def missing_name(name: str) -> AttributeError:
-    """The error for a name that ``torch.openreg`` does not have (now)."""
+    """Returns the error for a name that ``torch.openreg`` does not have."""
     if (provider := _providers.of_name(name)) is not None:
         return AttributeError(_providers.missing(f"torch.openreg.{name}", provider))
     if (found := _providers.of_installed(name)) is not None:
@@ -27,11 +27,11 @@ def missing_name(name: str) -> AttributeError:
 
 
 def extend(name: str, value: Any) -> None:
-    """Adds ``value`` to ``torch.openreg`` under ``name``: the one way in which another package extends the module.
+    """Adds ``value`` to ``torch.openreg`` under ``name``. Other packages extend the module only by this function.
 
-    Raises ValueError if the name is taken, so that two packages cannot replace each other's functions unnoticed, and
-    ImportError if the package that calls it was compiled for another runtime or torch. The package declares the name in
-    its ``pyproject.toml``, in the group of entry points ``openreg.names``: ``name = "module:attribute"``.
+    The package declares the name in its ``pyproject.toml``, by the entry point ``name = "module:attribute"`` of the
+    group ``openreg.names``. Raises ValueError if the name exists, because two packages must not replace each other's
+    functions. Raises ImportError if the calling package was compiled for another runtime or torch.
     """
     require_matching_build(sys._getframe(1).f_globals.get("__name__", "__main__"))
     if name in vars(openreg) and name not in _STAND_INS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is said of a plug-in that does not load: its name, its root cause in one line, and the way out."""
+"""Explains why a plug-in does not load: its name, the root cause in one line, and the remedy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import traceback
 
 
 def explain(error: BaseException, module: str, distribution: str) -> str:
-    """The message about a module whose import raised `error`."""
+    """Returns the message about a module whose import raised `error`."""
     root = _root_cause(error)
     advice = _advice(root, module, distribution)
     return f"the openreg plug-in {module!r} of the package {distribution} failed to load: {in_one_line(root)}{advice}"
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """The exception that a traceback of `error` would show first."""
+    """Returns the exception that a traceback of `error` shows first."""
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
@@ -25,8 +25,8 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def in_one_line(error: BaseException) -> str:
-    """The type and the first line of the text of an exception."""
-    # An exception may fail to describe itself; traceback knows what to say then.
+    """Returns the type and the first line of the text of an exception."""
+    # str(error) may raise; TracebackException then has a substitute text.
     described = traceback.TracebackException(type(error), error, None)
     lines = str(described).strip().splitlines() or ["no message"]
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
@@ -36,7 +36,7 @@ def _advice(root: BaseException, module: str, distribution: str) -> str:
     without = f"go on without it: pip uninstall {distribution}"
     if isinstance(root, ModuleNotFoundError) and root.name is not None and not _is_part_of(root.name, module):
         return f". Install what it needs: pip install {distribution}; or {without}"
-    # The import system fills in `name`; a package that raises ImportError in words of its own says what to do.
+    # Python sets `name`. An ImportError without it was raised by a package, whose message contains the remedy.
     if isinstance(root, ImportError) and root.name is None:
         return ""
     if isinstance(root, (ImportError, SyntaxError, FileNotFoundError)):

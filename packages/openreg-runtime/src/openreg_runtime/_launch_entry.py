@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entry for generated code: where a compiler finds the table through which its kernels are launched."""
+"""Returns the address of the C table by which compiled programs launch kernels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from openreg_runtime import _C
 
 
 class LaunchEntry(NamedTuple):
-    """The table `orLaunchEntry` of openreg/runtime/launch_entry.h."""
+    """The version and address of a table `orLaunchEntry` (openreg/runtime/launch_entry.h)."""
 
     version: int
-    """The version of the table, which belongs into the key of a compiler's cache."""
+    """The version of the table. A compiler includes it in the keys of its cache."""
     address: int
-    """Where it is in this process; valid as long as that lives."""
+    """The address of the table in this process, valid until the process ends."""
 
 
 def launch_entry(version: int | None = None) -> LaunchEntry:
-    """The table through which generated code launches kernels.
+    """Returns the table by which generated code launches kernels.
 
-    Code that was made for one version of the table passes that version. Without an argument it is the newest that this
-    runtime serves. Starts the device. Raises NotImplementedError for a version that is not served.
+    Code that was generated for one version of the table passes that version; the default is the newest version of this
+    runtime. Initializes the device. Raises NotImplementedError if the runtime does not support the version.
     """
     requested = _C._launch_entry_version if version is None else version
     return LaunchEntry(requested, _C._launch_entry(requested))

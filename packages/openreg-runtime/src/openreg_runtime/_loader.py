@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Imports the installed packages that announce themselves as plug-ins, each once."""
+"""Imports the installed plug-ins: the modules that packages name in the entry point group ``openreg.plugins``."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from openreg_runtime._plugins import GROUP, RUNTIME, is_module_name, no_module_n
 
 
 class _Package(NamedTuple):
-    """A distribution that announces plug-ins."""
+    """A distribution with entry points in the group ``openreg.plugins``."""
 
     modules: list[str]
-    requirements: set[str]  # distributions
+    requirements: set[str]  # normalized names of distributions
 
 
 def load_plugins() -> None:
-    """Imports every module announced in the group ``openreg.plugins``, each after those its distribution requires.
+    """Imports every plug-in, after the plug-ins of the distributions that its distribution requires.
 
-    Whoever brings the device up for others calls it, as the entry point of ``torch.backends`` does; what is imported
-    already stays as it is. A plug-in compiled for another ABI or torch is refused before it is imported. Raises
-    ImportError that names the plug-in that failed, its distribution, the root cause and the way out; the plug-in's own
-    exception is chained.
+    openreg-autoload calls this when torch is imported (entry point group ``torch.backends``); programs may call it too.
+    Has no effect on modules that are imported already. Raises ImportError if a plug-in was compiled for another ABI or
+    torch, before its import, or if its import fails. The message names the plug-in, its distribution, the root cause
+    and the remedy. The plug-in's exception is chained.
 
-    Where the call comes from the runtime's own start-up (the program imported an openreg package before torch, which
-    then called the entry point), the plug-ins need a runtime that is complete: they are imported as its last step, and
-    one that fails becomes a ``RuntimeWarning``, so that the runtime is not lost with it.
+    If a program imports an openreg package before torch, torch calls this during the runtime's own import. Plug-ins
+    need a complete runtime, so they are then imported in its last step. A failure of that step becomes a
+    ``RuntimeWarning``, because the runtime itself works.
     """
     if _is_being_imported(RUNTIME):
         sys.modules[RUNTIME]._after_startup.append(_load_remaining)
@@ -64,7 +64,7 @@ def _load_all() -> None:
 
 
 def _is_being_imported(module: str) -> bool:
-    """Whether an import of the module is under way: the one that led here; it will finish."""
+    """Returns True if an import of the module is in progress, such as the one that called load_plugins()."""
     loaded = sys.modules.get(module)
     return getattr(getattr(loaded, "__spec__", None), "_initializing", False)
 
@@ -78,7 +78,7 @@ def _check_and_import(module: str, distribution: str) -> None:
 
 def _import(module: str, distribution: str) -> Any:
     try:
-        # Not importlib.import_module(), which fails where two threads wait for each other's imports.
+        # importlib.import_module() fails if two threads wait for each other's imports.
         __import__(module)
     except (Exception, SystemExit) as error:
         raise ImportError(explain(error, module, distribution), name=module) from error
@@ -94,7 +94,7 @@ def _too_early(error: ImportError, module: str, needed: set[str]) -> str:
 
 
 def _installed() -> dict[str, _Package]:
-    """What is announced, by the normalized name of the distribution; the runtime, which is there, left out."""
+    """Returns the distributions with plug-ins by their normalized names, except the runtime, which is imported."""
     packages: dict[str, _Package] = {}
     for point in entry_points(group=GROUP):
         if point.value != RUNTIME:
@@ -104,7 +104,7 @@ def _installed() -> dict[str, _Package]:
 
 
 def _describe(point: EntryPoint) -> tuple[str, set[str]]:
-    """Returns a plug-in's distribution and the names of those that it requires, extras included."""
+    """Returns the normalized names of a plug-in's distribution and of its requirements, including those of extras."""
     metadata = point.dist.metadata if point.dist is not None else None  # reads the file each time
     if point.dist is None or metadata is None or "Name" not in metadata:
         return _normalized(point.name), set()
@@ -117,7 +117,7 @@ def _normalized(name: str) -> str:
 
 
 def _in_dependency_order(packages: Mapping[str, _Package]) -> list[str]:
-    """The distributions, each after those it requires, otherwise by name; cycles do no harm."""
+    """Returns the distributions by name, but each after those that it requires. Cycles are allowed."""
     ordered: dict[str, None] = {}
     entered: set[str] = set()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems in Python; for C++ that is ``csrc/driver/platform/``."""
+"""Contains the Python code that depends on the operating system. That of C++ is in ``csrc/driver/platform/``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def let_loader_search(folders: Iterable[Path]) -> None:
-    """Makes libraries in other packages' folders known to the loader where, unlike with an rpath, they are not."""
+    """Makes the loader of Windows search these folders for libraries. Other systems find them by an rpath."""
     if sys.platform == "win32":
         for folder in folders:
             if folder.is_dir():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the installed openreg packages were compiled for, and whether that runs here: read, never loaded.
+"""Finds the installed openreg packages, and checks that their native parts fit this Python, runtime and torch.
 
-The build of a package with native parts leaves ``_build.json`` in its import package (``cmake/build_record.cmake``).
-This file imports neither torch nor its neighbors.
+The build of a package with native parts writes its build record ``_build.json`` into the import package
+(``cmake/build_record.cmake``). This file reads these records and loads no package. It imports neither torch nor other
+files of this package.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, d
 from pathlib import Path
 from typing import NamedTuple
 
-# A package announces itself by an entry point of this group, whose value is the module to import.
+# A plug-in is an entry point of this group. Its value is the module to import.
 GROUP = "openreg.plugins"
 
 RUNTIME = "openreg_runtime"
@@ -24,14 +25,14 @@ RECORD = "_build.json"
 
 
 class Plugin(NamedTuple):
-    """An installed package of the group ``openreg.plugins``, and what its native parts were compiled for."""
+    """An installed plug-in, with the ABI and the torch version for which its native parts were compiled."""
 
-    module: str  # what is imported, such as "vendor_kernels"
-    distribution: str  # what pip installs, such as "vendor-kernels"
+    module: str  # the module to import, such as "vendor_kernels"
+    distribution: str  # the name that pip installs, such as "vendor-kernels"
     version: str  # of the distribution
     abi_version: int | None  # of the headers of openreg-runtime; None without native parts
     torch_version: str | None  # None without native parts
-    problem: str | None  # why it cannot be loaded here, and the way out
+    problem: str | None  # the reason why it cannot be loaded here, and the remedy; None if it can
 
 
 class Build(NamedTuple):
@@ -39,31 +40,31 @@ class Build(NamedTuple):
 
     abi_version: int
     torch_version: str
-    extension_suffix: str  # of its modules, as .cpython-311-x86_64-linux-gnu.so; empty where the file has none
+    extension_suffix: str  # of its modules, such as .cpython-311-x86_64-linux-gnu.so; empty if the file names none
 
 
 class _DamagedError(Exception):
-    """An installed package lacks what it should have; the text is the end of a sentence about it."""
+    """An error for an incomplete installation; its text completes a sentence that begins with the package."""
 
 
 def installed_plugins() -> list[Plugin]:
-    """Every installed openreg package in the order of their distributions' names, found without importing any."""
+    """Returns every installed plug-in, sorted by the name of its distribution. Imports none of them."""
     found = [_describe(point) for point in entry_points(group=GROUP)]
     return sorted(found, key=lambda plugin: (plugin.distribution, plugin.module))
 
 
 def is_importable(module: str) -> bool:
-    """Whether the package that a module belongs to is there; it is not imported."""
+    """Returns True if the package that contains the module is installed. Does not import it."""
     return _spec(_package(module)) is not None
 
 
 def distribution_of_point(point: EntryPoint) -> str:
-    """The distribution that declares an entry point; the point's own name where metadata is damaged."""
+    """Returns the distribution that declares an entry point, or the entry point's name if the metadata is damaged."""
     return _name_and_version(point.dist, point.name)[0]
 
 
 def is_module_name(value: str) -> bool:
-    """Returns True if an entry point's value is what the group requires: a module, without attribute or extras."""
+    """Returns True if an entry point's value is a module without attribute or extras, as the group requires."""
     return re.fullmatch(r"\w+(\.\w+)*", value) is not None
 
 
@@ -80,8 +81,8 @@ def require_matching_build(module: str) -> None:
     """Raises ImportError unless the native parts of a package were compiled for this Python, runtime and torch.
 
     A package with native parts calls this with its ``__name__`` before it imports them, because the loader would only
-    report an undefined symbol. The error names what was found, what is needed, as both ABI numbers or both versions of
-    torch, and the pip command. A package without native parts always passes.
+    report an undefined symbol. The error names both ABI numbers or both versions of torch, and the pip command that
+    resolves it. Returns for a package without native parts.
     """
     package = _package(module)
     _, problem = _check(package, package)
@@ -103,7 +104,7 @@ def _describe(point: EntryPoint) -> Plugin:
 
 
 def _check(package: str, distribution: str) -> tuple[Build | None, str | None]:
-    """What a package was compiled for, and why that does not run here."""
+    """Returns the build record of a package, and the problem with it; None for each that does not exist."""
     try:
         build = _read_build(package)
     except _DamagedError as error:
@@ -140,7 +141,7 @@ def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
             f"build: pip install --force-reinstall 'torch=={wanted}.*'"
         )
     this_torch = f"'torch=={_minor(installed)}.*'"
-    if _minor(installed) == _minor(runtime.torch_version):  # another torch would not fit the runtime
+    if _minor(installed) == _minor(runtime.torch_version):  # the runtime needs the installed torch
         return f"{what}. Install another {distribution}: pip install --upgrade {distribution} {this_torch}"
     if re.fullmatch(r"[\d.]+(\+.*)?", installed) is None:
         return f"{what}, for which no wheels are made. Install a matching torch: pip install 'torch=={wanted}.*'"
@@ -151,7 +152,7 @@ def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
 
 
 def _names_of_one_release(distribution: str) -> str:
-    """What pip has to replace together: a package, and those of openreg that are installed, if it is one of them."""
+    """Returns the packages that pip must replace together: for one of this project, all its installed packages."""
     if not distribution.startswith("openreg-"):
         return distribution
     names = (_name_and_version(item, "")[0].replace("_", "-") for item in distributions())
@@ -159,9 +160,9 @@ def _names_of_one_release(distribution: str) -> str:
 
 
 def _read_build(package: str) -> Build | None:
-    """The record of a package; None without native parts. Raises _DamagedError."""
+    """Returns the build record of a package, or None without native parts. Raises _DamagedError if it is unreadable."""
     spec = _spec(package)
-    # An editable install has its Python and its native parts in different folders.
+    # An editable installation has its Python and its native parts in different folders.
     folders = (spec.submodule_search_locations or ()) if spec is not None else ()
     paths = [path for path in (Path(folder, RECORD) for folder in folders) if path.is_file()]
     if not paths:
@@ -177,7 +178,7 @@ def _read_build(package: str) -> Build | None:
 def _spec(package: str) -> ModuleSpec | None:
     try:
         return importlib.util.find_spec(package)
-    except ValueError:  # an empty name, or a module that nothing was found for, such as __main__
+    except ValueError:  # an empty name, or a module without a specification, such as __main__
         return None
 
 
@@ -187,7 +188,7 @@ def _reinstall(distribution: str, what: str) -> str:
 
 
 def _package(module: str) -> str:
-    # Looking for a module inside a package would import the package.
+    # A search for a submodule would import its package.
     return module.partition(".")[0]
 
 
@@ -215,7 +216,7 @@ def _torch_is_debug_build() -> bool:
 
 
 def distribution_of(package: str) -> str:
-    """The distribution that announces a package, by its import name; for others, the one that is usually called so."""
+    """Returns the distribution whose plug-in is this package, or else the package's name with hyphens."""
     names = [_name_and_version(item.dist, item.name)[0] for item in entry_points(group=GROUP) if item.value == package]
     return names[0] if names else package.replace("_", "-")
 

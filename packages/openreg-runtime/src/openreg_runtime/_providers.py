@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which package brings what: names of ``torch.openreg``, and features such as autocast.
+"""Finds the package that provides a name of ``torch.openreg``, or a feature such as autocast.
 
-A package declares it once, by entry points in its ``pyproject.toml``. What the packages of a release declare stands in
-``_providers.json``, which is written from them, so that a message can name a package that is not installed; what it
-says of ``packages`` is for the doctor. No other file here knows any of them by name.
+A package declares its names and features by entry points in its ``pyproject.toml``. ``_providers.json`` is generated
+from the declarations of this project's packages, so that a message can name a package that is not installed. Its table
+``packages`` is for the doctor. So no message of the runtime contains a fixed package name.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from pathlib import Path
 
 from openreg_runtime._plugins import distribution_of_point, is_importable
 
-# name of torch.openreg = "module:attribute"
+# The group of entry points `name of torch.openreg = "module:attribute"`.
 NAMES = "openreg.names"
-# name of a feature = "module"
+# The group of entry points `name of a feature = "module"`.
 FEATURES = "openreg.features"
 
 _TABLE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("_providers.json").read_text("utf-8"))
 
 
 def of_feature(feature: str) -> str:
-    """The distribution that brings a feature."""
+    """Returns the distribution that provides a feature."""
     return _TABLE["features"][feature]
 
 
 def of_name(name: str) -> str | None:
-    """The distribution that brings a name of ``torch.openreg``, installed or not; None for a name that none brings."""
+    """Returns the package of this project that provides a name of ``torch.openreg``, installed or not, or None."""
     return _TABLE["names"].get(name)
 
 
 def of_installed(name: str) -> tuple[str, str] | None:
-    """The distribution and the module of an installed package, known to us or not, that brings a name."""
+    """Returns distribution and module of the installed package, of any project, that provides a name, or None."""
     return _installed_names(tuple(sys.path)).get(name)
 
 
 def is_brought(feature: str) -> bool:
-    """Whether an installed package brings a feature; it is not imported.
+    """Returns True if an installed package provides a feature. Does not import it.
 
-    The runtime stands in for some features with a message, in registries of PyTorch that take one owner. Where a
-    package brings the feature it does not, so that the registry is free for that package.
+    For a missing feature, the runtime may register a substitute with PyTorch, which only reports the missing package.
+    PyTorch accepts one registration, so the runtime must not register the substitute if a package provides the feature.
     """
     points = entry_points(group=FEATURES)
     return any(point.name == feature and is_importable(point.value) for point in points)
 
 
 def missing(what: str, distribution: str) -> str:
-    """The message about something that is absent and that a distribution brings."""
+    """Returns the message about `what`, which is missing and which a distribution provides."""
     return (
         f"{what} comes with the package {distribution}, which is not installed or not imported. "
         f"Install it with: pip install {distribution}"
@@ -59,6 +59,6 @@ def missing(what: str, distribution: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _installed_names(_path: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    # PyTorch looks up names with hasattr() again and again, and reading all metadata takes milliseconds.
+    # Cached, because PyTorch calls hasattr() often and reading all metadata takes milliseconds.
     points = entry_points(group=NAMES)
     return {point.name: (distribution_of_point(point), point.value.partition(":")[0]) for point in points}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The steps of importing the package, each a function that says what it refuses and why."""
+"""Contains the steps of the package's start-up. Each check raises ImportError with the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from openreg_runtime._plugins import require_matching_build
 
 DEVICE_TYPE = "openreg"
 
-# Many times what PyTorch's threads need after a backward pass returned, and little in the life of a process.
+# Many times the time that PyTorch's threads need after a backward pass has returned.
 _EXIT_WAIT_SECONDS = 0.05
 
-# What torch calls the dispatch key's device before any backend has renamed it.
+# The name of the device of PrivateUse1 until a backend renames it.
 _UNCLAIMED_NAME = "privateuseone"
 
 
 def refuse_unreadable_settings() -> None:
-    """Raises ImportError if a setting is not UTF-8: the message that refuses its value later could not quote it."""
+    """Raises ImportError if a setting is not UTF-8, because later messages about its value could not quote it."""
     for name, value in os.environ.items():
         if name.startswith("OPENREG_") or name == "PYTORCH_ALLOC_CONF":
             try:
@@ -50,7 +50,7 @@ def refuse_other_torch() -> None:
 
 
 def refuse_other_backend() -> None:
-    """Raises ImportError if another backend already lives under the dispatch key PrivateUse1."""
+    """Raises ImportError if another backend has registered the dispatch key PrivateUse1."""
     name = torch._C._get_privateuse1_backend_name()
     if getattr(getattr(torch, DEVICE_TYPE, None), "__name__", None) == "openreg_runtime.openreg":
         raise ImportError(
@@ -68,22 +68,22 @@ def refuse_other_backend() -> None:
 
 
 def load_native_module() -> ModuleType:
-    """Loads ``openreg_runtime._C``; its shared libraries register the C++ interfaces."""
+    """Loads ``openreg_runtime._C``, whose shared libraries register the C++ interfaces."""
     let_loader_search((Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"))
     return importlib.import_module("openreg_runtime._C")
 
 
 def register_device(module: ModuleType) -> None:
-    """Names the device and makes ``module`` known as ``torch.openreg``."""
+    """Renames the device of PrivateUse1 to ``openreg`` and registers ``module`` as ``torch.openreg``."""
     rename_privateuse1_backend(DEVICE_TYPE)
     torch._register_device_module(DEVICE_TYPE, module)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
 
 
 def share_between_processes() -> None:
-    """Teaches ``torch.multiprocessing`` to send memory of the device.
+    """Registers the function by which ``torch.multiprocessing`` sends memory of the device.
 
-    Only PyTorch's own devices are known there; for others, sending a tensor fails with an error about the CPU.
+    PyTorch supports only its own devices. A tensor of another device fails with an error about the CPU.
     """
     from openreg_runtime.openreg import _sharing
 
@@ -91,9 +91,10 @@ def share_between_processes() -> None:
 
 
 def complete_storages() -> None:
-    """Gives storages what ``generate_methods_for_privateuse1_backend`` leaves out: swapping bytes, as for old files.
+    """Makes ``UntypedStorage.byteswap()`` work on the device; PyTorch uses it to read files of other byte order.
 
-    PyTorch's method reads the address on the host, which ends the process.
+    ``generate_methods_for_privateuse1_backend`` does not define it, and PyTorch's method would crash, because it
+    dereferences the device address on the host.
     """
     from openreg_runtime.openreg import _serialization
 
@@ -101,9 +102,9 @@ def complete_storages() -> None:
 
 
 def export_through_dlpack() -> None:
-    """Makes ``torch.from_dlpack`` and other consumers of DLPack take tensors of the device.
+    """Makes ``torch.from_dlpack`` and other consumers of DLPack accept tensors of the device.
 
-    PyTorch compares their device type with the name it had before it was renamed, and refuses them as unknown.
+    Without it, PyTorch compares the device type with its name before the renaming, and rejects it as unknown.
     """
     from openreg_runtime.openreg import _dlpack
 
@@ -111,11 +112,11 @@ def export_through_dlpack() -> None:
 
 
 def wait_at_exit_for_autograd() -> None:
-    """Lets PyTorch's backward threads come to rest before Python finalizes.
+    """Registers an exit handler that waits for PyTorch's backward threads before Python is finalized.
 
-    A backward pass returns a moment before the thread of its device drops the graph, for which that thread needs the
-    GIL; if Python has begun to finalize by then, the process aborts. PyTorch does not report the end of the thread, so
-    processes that ran a backward pass wait a moment on their way out.
+    A backward pass returns before the thread of its device has released the graph. That thread needs the GIL, and the
+    process aborts if Python is already being finalized. PyTorch does not report when the thread is idle. So a process
+    that has run a backward pass waits for a fixed time at exit.
     """
     from openreg_runtime import _C
 

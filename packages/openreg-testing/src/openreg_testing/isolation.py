@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests in separate processes: ``--isolate``, and the marks that require a separate process.
 
-A device reads its settings once, when it is first used, and a crash ends the whole process. Both cases need a fresh
-process. It is forked from a process that has collected all tests and run none. This process reports the results of
-all workers.
+A device reads its settings once, when it is first used, and a crash ends the whole process. So a test with settings, or
+one that may crash, runs in a separate process, a worker. A server, which has collected all tests and run none, forks
+each worker. If forks are impossible, each worker is started and collects the tests again. The process of the pytest
+command reports the results of all workers.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class _Hooks:
 
 @pytest.hookimpl(trylast=True)
 def pytest_openreg_broken_device() -> str | None:
-    """Returns the error of a device whose synchronization fails twice with no new tasks, or None without one."""
+    """Returns the error of the second synchronization if two in a row fail, or None if the device is usable."""
     name = used_device()
     if not name:
         return None
@@ -146,7 +147,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     openreg = _openreg() if faults else None
     if openreg is None:
         return (yield)
-    openreg.empty_cache()  # "alloc" counts allocations of the driver, and blocks that the allocator caches need none
+    openreg.empty_cache()  # the fault "alloc" counts driver allocations, which a cached block would make unnecessary
     with openreg.inject_faults(faults):
         return (yield)
 
@@ -204,10 +205,10 @@ class Isolation:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, Any, Any]:
-        """Keeps imported modules from starting OpenMP threads, which a fork would lose.
+        """Sets one thread for PyTorch during collection, so that no import starts OpenMP threads, which a fork loses.
 
-        Applies only to --isolate and --schedules, because a device that is first used during collection keeps
-        computing with one thread.
+        Does so only with --isolate or --schedules, because a device that is first used during collection keeps the
+        setting of one thread.
         """
         option = self._config.option
         needs_workers = option.isolate or option.schedules is not None
@@ -368,7 +369,7 @@ class Isolation:
         run = self._run_in(self._shared, item, nextitem)
         if self._shared.lost or run.answer["broken"]:
             process, self._shared = self._shared, None
-            process.ask("finish")  # tears down what a broken device permits; no effect on a lost worker
+            process.ask("finish")  # tears down fixtures, as far as a broken device permits; no effect on a lost worker
             process.close()
         return run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The requirements of the marks ``schedules``, ``poison``, ``faults`` and ``device_settings``."""
+"""Reads the marks ``schedules``, ``poison``, ``faults`` and ``device_settings`` of tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAULT = re.compile(r"(alloc|copy|launch|lose):[1-9]\d*(@\d+)?")
 
 @dataclass(frozen=True)
 class Requirements:
-    """The requirements of all marks of a test together."""
+    """The settings, faults and seeds that the marks of a test require for its run."""
 
     seeds: int  # the number of orders of streams; 0: the usual order only
     faults: str  # in the syntax of torch.openreg.inject_faults

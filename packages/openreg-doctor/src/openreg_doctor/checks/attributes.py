@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the names of torch.<device>, one by one."""
+"""Checks that the device module torch.<device> has each name that PyTorch looks up, and that the value fits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POSITION = 80
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about the names in the rows of the group ``module``."""
+    """Yields findings about the names of torch.<device>, which the table lists in its group ``module``."""
     step = examination.probe("attributes")
     if step is None:
         return
@@ -51,7 +51,10 @@ def check(examination: Examination) -> Iterator[Finding]:
 
 
 def _belongs_to_absent_package(examination: Examination, row: Row) -> bool:
-    """Returns True if only packages that are not installed implement the row; the check of packages reports these."""
+    """Returns True if only packages that are not installed implement the row.
+
+    Then the row needs no finding, because checks/packages.py reports missing packages.
+    """
     owners = examination.backend.owners(row.key) if examination.backend is not None else []
     return bool(owners) and not any(owner.installed for owner in owners)
 

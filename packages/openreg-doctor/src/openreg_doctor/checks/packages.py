@@ -61,7 +61,7 @@ def _package(name: str, backend: Backend, found: dict[str, list[Distribution]]) 
 
 
 def _without(name: str, backend: Backend) -> str:
-    """Returns what does not work without a package; empty if that is not declared."""
+    """Returns the text of a finding about the features that a missing package provides; empty if none is declared."""
     package = backend.known(name)
     return f"without it: {package.without}" if package is not None and package.without else ""
 

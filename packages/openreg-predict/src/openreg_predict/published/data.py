@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a user's copy of the published measurements, as split.toml says what is in it."""
+"""Reads a user's copy of the published measurements. split.toml lists its files and their use."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ else:
 
 SPLIT = Path(__file__).with_name("split.toml")
 _NAME = re.compile(r"(?P<model>\w+?)-(?P<mode>inf|train)-(?P<length>\d+)-(?P<batch>\d+)(?P<rest>.*)")
-_BYTES = 4  # float32, all of them
+_BYTES = 4  # per element: all measurements are of float32
+# Elementwise operators with two operands.
 _BINARY = ("add", "mul", "div", "pow")
 
 
 class DataError(ValueError):
-    """The copy is not as expected, with the file and the way out."""
+    """An error in the user's copy of the measurements. The message names the file and what was expected."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model that was measured on a device; ``seconds`` of one step."""
+    """A measurement of a model on a device. ``seconds`` is the time of one step."""
 
     device: str
     model: str
@@ -43,12 +44,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """For a table."""
+        """Returns the name of the model in tables, with length and batch if there are any."""
         return f"{self.model}, {self.length} x {self.batch}" if self.length else self.model
 
 
 def split() -> dict[str, Any]:
-    """What calibrates and what judges."""
+    """Returns the content of split.toml: the files for calibration and the models for validation."""
     return tomllib.loads(SPLIT.read_text("utf-8"))
 
 
@@ -56,22 +57,28 @@ def _folder(data: Path, name: str) -> Path:
     folder = data / name
     if not folder.is_dir():
         raise DataError(
-            f"{data} has no folder {name!r}; give the folder with the data files of the repository sitar-lab/NeuSight, "
-            "which has operators/ and label/"
+            f"--data {data} has no folder {name!r}; give the folder of the repository sitar-lab/NeuSight that contains "
+            "operators/ and label/"
         )
     return folder
 
 
 def samples(data: Path, description: str) -> list[Sample]:
-    """The measurements of single operators on a device, for calibration. Raises :class:`DataError`."""
+    """Returns the measurements of single operators on one device.
+
+    ``description`` is the name of the device's description. Raises :class:`DataError` if the copy has no measurements
+    of that device, or if a file is missing or wrong.
+    """
     table = split()
-    wanted = {device for device, name in table["devices"].items() if name == description}
-    if not wanted:
-        raise DataError(f"no device of the measurements is {description!r}; they have {', '.join(table['other'])}")
+    names = {device for device, name in table["devices"].items() if name == description}
+    if not names:
+        raise DataError(
+            f"--data {data} has no measurements of {description!r}; give one of {', '.join(table['other'])}"
+        )
     _folder(data, "operators")
     found = []
     for file in table["calibrates"]["files"]:
-        found += [_sample(row) for row in _rows(data / file) if row["Device"] in wanted]
+        found += [_sample(row) for row in _rows(data / file) if row["Device"] in names]
     return found
 
 
@@ -112,12 +119,15 @@ def _work(name: str, sizes: dict[str, int]) -> Work:
 
 
 def cases(data: Path) -> tuple[list[Case], dict[str, str]]:
-    """(models that judge, files left out with the reason). Raises :class:`DataError`."""
+    """Returns the measured models, and the files that are left out with the reasons.
+
+    Raises :class:`DataError` if the copy has no folder ``label``, or if a file has no number ``e2e_latency``.
+    """
     table = split()
     found: list[Case] = []
     left_out: dict[str, str] = {}
     for path in sorted(_folder(data, "label").glob("*/*.json")):
-        place = f"{path.parent.name}/{path.name}"
+        file = f"{path.parent.name}/{path.name}"
         reason = next((item["why"] for item in table["left_out"] if re.search(item["pattern"], path.stem)), None)
         device = table["devices"].get(path.parent.name.replace("_", " ")) or table["devices"].get(
             path.parent.name.replace("NVIDIA_", "NVIDIA ").replace("Tesla_", "Tesla ")
@@ -128,7 +138,7 @@ def cases(data: Path) -> tuple[list[Case], dict[str, str]]:
         if reason is None and device is None:
             reason = "a device without a description"
         if reason is not None or match is None or device is None:
-            left_out[place] = reason or "unknown"
+            left_out[file] = reason or "unknown"
             continue
         try:
             seconds = float(json.loads(path.read_text("utf-8"))["e2e_latency"]) * 1e-3

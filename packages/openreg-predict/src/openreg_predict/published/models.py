@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The measured models, as eager PyTorch ran them: attention is spelled out, and so is the tanh form of GELU.
+"""The measured models as eager PyTorch ran them, with attention and the tanh approximation of GELU as single operators.
 
-Written from the sequences of operators that were published with the latencies. Attributes have the names of the
-measured models' modules where those show in a breakdown.
+They follow the sequences of operators that were published with the latencies. Attributes that a breakdown shows have
+the names of the measured models' modules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BertLayer(nn.Module):
         self.attention_dropout, self.dropout, self.output_dropout = (nn.Dropout(0.1) for _ in range(3))
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, length, width) to the same; the mask is added to the scores."""
+        """Maps (batch, length, width) to (batch, length, width), and adds the mask to the scores."""
         query, key, value = (
             part(x).unflatten(-1, (self.heads, -1)).permute(0, 2, 1, 3) for part in (self.query, self.key, self.value)
         )
@@ -55,7 +55,7 @@ class BertLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """A sequence classifier for inference; for training the heads of pretraining, words and next sentence."""
+    """A sequence classifier for inference, or with the pretraining heads (words and next sentence) for training."""
 
     def __init__(self, shape: Shape, is_training: bool) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Bert(nn.Module):
         self.decoder = nn.Linear(width, shape.words) if is_training else None
 
     def forward(self, words: Tensor) -> tuple[Tensor, ...]:
-        """(batch, length) numbers of words to scores."""
+        """Maps (batch, length) word indices to scores of classes, in training preceded by scores of words."""
         positions = torch.arange(words.shape[1], device=words.device).unsqueeze(0)
         mask = (1.0 - torch.ones(words.shape[0], 1, 1, words.shape[1], device=words.device)) * -1e30
         x = self.word_embeddings(words) + self.type_embeddings(torch.zeros_like(words))
@@ -91,17 +91,17 @@ class Transposed(nn.Module):
         self.weight, self.bias = nn.Parameter(torch.empty(inputs, outputs)), nn.Parameter(torch.empty(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., inputs) to (..., outputs)."""
+        """Maps (..., inputs) to (..., outputs)."""
         return torch.addmm(self.bias, x.view(-1, x.shape[-1]), self.weight).view(*x.shape[:-1], -1)
 
 
 def gelu_by_tanh(x: Tensor) -> Tensor:
-    """GELU in eight operators."""
+    """Returns the tanh approximation of GELU, computed by eight operators."""
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
 class GptBlock(nn.Module):
-    """A norm before attention and one before the feed-forward layer."""
+    """A transformer block with a layer norm before attention and before the feed-forward part."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class GptBlock(nn.Module):
         self.register_buffer("mask", mask.view(1, 1, shape.positions, shape.positions))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, length, width) to the same."""
+        """Maps (batch, length, width) to (batch, length, width)."""
         length = x.shape[1]
         query, key, value = (
             part.unflatten(-1, (self.heads, -1)).permute(0, 2, 1, 3)
@@ -142,7 +142,7 @@ class Gpt(nn.Module):
         self.ln_f, self.lm_head = nn.LayerNorm(shape.width), nn.Linear(shape.width, shape.words, bias=False)
 
     def forward(self, words: Tensor) -> tuple[Tensor, ...]:
-        """(batch, length) to (batch, length, words)."""
+        """Maps (batch, length) word indices to (batch, length, words) scores."""
         positions = torch.arange(words.shape[1], device=words.device).unsqueeze(0)
         x = self.drop(self.wte(words) + self.wpe(positions))
         for block in self.h:
@@ -151,7 +151,7 @@ class Gpt(nn.Module):
 
 
 class OptLayer(nn.Module):
-    """Attention over heads as one batch, with three projections of their own."""
+    """A transformer block with three separate projections and one batched product over all heads."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class OptLayer(nn.Module):
         self.fc1, self.fc2 = nn.Linear(shape.width, shape.inner), nn.Linear(shape.inner, shape.width)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, length, width) to the same; the mask is added to the scores."""
+        """Maps (batch, length, width) to (batch, length, width), and adds the mask to the scores."""
         batch, length, width = x.shape
         hidden = self.self_attn_layer_norm(x)
         head = width // self.heads
@@ -193,7 +193,7 @@ class Opt(nn.Module):
         self.lm_head = nn.Linear(shape.width, shape.words, bias=False)
 
     def forward(self, words: Tensor) -> tuple[Tensor, ...]:
-        """(batch, length) to (batch, length, words)."""
+        """Maps (batch, length) word indices to (batch, length, words) scores."""
         length = words.shape[1]
         mask = torch.full((1, 1, length, length), -1e30, device=words.device).triu(1)
         positions = torch.arange(length, device=words.device).unsqueeze(0) + 2
@@ -213,7 +213,7 @@ SHAPES = {
 
 
 def build(name: str, is_training: bool) -> nn.Module:
-    """A model by the name that the measurements have, on the current default device."""
+    """Returns the model with a name of the measurements, on the default device."""
     shape = SHAPES[name]
     model: nn.Module
     if name.startswith("bert"):
@@ -224,7 +224,10 @@ def build(name: str, is_training: bool) -> nn.Module:
 
 
 def step(name: str, is_training: bool, length: int, batch: int) -> Callable[[], None]:
-    """What was timed, on ``meta``: the forward pass, and in training the backward pass into gradients that exist."""
+    """Returns the measured step on ``meta``: the forward pass, and in training the backward pass.
+
+    The backward pass accumulates into gradients that exist.
+    """
     with torch.device("meta"):
         model = build(name, is_training)
         words = torch.zeros(batch, length, dtype=torch.int64)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Facts about the calling thread's work that a subscriber of the driver (openreg.h) cannot see, for tools such as
-// sanitizers: the tensors behind operands, the reason of a call of the driver, and allocations of pinned memory.
+// Facts for tools such as sanitizers, which the callbacks of orSubscribe() (openreg.h) do not supply: the tensors
+// behind operands, the reason of a call of the driver, and allocations of pinned memory. In this header, a subscriber
+// is a tool that has called orSubscribe().
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -16,7 +17,7 @@
 
 namespace openreg::runtime {
 
-// The tensor behind an orOperand with this address and size.
+// The tensor behind the orOperand (openreg.h) with this address and size.
 struct OperandLayout {
   const void* address;
   size_t size;  // bytes from the first element to the last
@@ -25,12 +26,13 @@ struct OperandLayout {
   c10::SmallVector<int64_t, 5> strides;  // in elements
 };
 
-// Returns the layouts of the tensors that the calling thread has added to Operands since the first tensor of its newest
-// Operands object. Valid until the thread adds another tensor. A subscriber reads it in `submit` and `capture`, on the
-// thread that launches, and finds an operand by address and size.
+// Returns the layouts of the tensors behind the operands of the calling thread's current launch, in the order in which
+// Operands::add() added them. The first add() of an Operands object clears the list of its thread. Valid until that
+// thread adds another tensor. A subscriber calls this in its callbacks `submit` and `capture`, which run on the thread
+// that launches, and finds the layout of an operand by address and size.
 OPENREG_RUNTIME_API const std::vector<OperandLayout>& operand_layouts() noexcept;
 
-// The reason for which the calling thread calls the driver. A subscriber reads it in its callbacks.
+// The reason for which a thread calls the driver.
 enum class CallReason : uint8_t {
   kProgram,    // the program's own call, or an implicit wait (OPENREG_LAUNCH_BLOCKING)
   kWait,       // the program waits for a stream
@@ -39,6 +41,7 @@ enum class CallReason : uint8_t {
   kRedZone,    // the allocator fills the red zone of a block, see ToolHooks
   kTool,       // a tool calls for itself, which is no part of the program
 };
+// Returns the reason of the calling thread. A subscriber calls this in its callbacks.
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
 
 // A guard that sets the calling thread's CallReason and restores the previous one in its destructor.
@@ -53,9 +56,10 @@ class OPENREG_RUNTIME_API CallReasonGuard {
   CallReason previous_;
 };
 
-// A guard for code that holds a lock while it launches. Its constructor lets tools gather the context of the thread,
-// and until its destructor they gather none, so that no thread waits for the GIL under the lock. Make it before the
-// lock.
+// A guard for code that holds a lock while it launches. Tools record the Python stack of each launch, which needs the
+// GIL. The constructor calls the tools' hooks once, so that they record the stack now. Until the destructor,
+// launch_context_is_fixed() is true and tools use that stack, so that no thread waits for the GIL under the lock.
+// Create the guard before the lock is taken.
 class OPENREG_RUNTIME_API LaunchContextGuard {
  public:
   LaunchContextGuard() noexcept;
@@ -69,8 +73,9 @@ class OPENREG_RUNTIME_API LaunchContextGuard {
 // Returns true while the calling thread has a LaunchContextGuard.
 OPENREG_RUNTIME_API bool launch_context_is_fixed() noexcept;
 
-// Reports to tools that something other than a task, such as a transfer between processes, accesses memory. The access
-// has the place of the newest task of `stream`. `name` is a literal. Thread-safe.
+// Calls ToolHooks::access for an access to memory that is not a task, such as a transfer between processes. Tools order
+// the access after the newest task of `stream`, and before tasks that are enqueued later. `name` is a string literal.
+// Does nothing without that hook. Thread-safe.
 OPENREG_RUNTIME_API void report_access(const char* name, c10::Stream stream, const Operands& operands);
 
 // The byte of red zones. It is neither the poison byte nor one that programs write often.
@@ -78,16 +83,17 @@ inline constexpr int kRedZoneByte = 0xC5;
 
 // Functions of a tool; each may be null. They must not throw.
 struct ToolHooks {
-  // Called on a thread that is about to call the caching allocator of device memory, while no lock of the device or of
-  // the allocator is held, so that it may acquire the GIL. Only while an observer of observe_memory() exists.
+  // Called on a thread that is about to allocate or release device memory by the caching allocator, while an observer
+  // of observe_memory() (memory_observer.h) exists. Also called by the constructor of LaunchContextGuard, while
+  // Operands::wanted() is true. It may acquire the GIL, because the thread holds no lock of the device or allocator.
   void (*before_memory)() = nullptr;
-  // Called after pinned memory was allocated, and before it is released to the allocator. `size` is 0 for a release.
-  // Runs without a lock.
+  // Called after pinned memory was allocated, with its size in bytes, and with size 0 before it is released to the
+  // allocator. The thread holds no lock of the allocator.
   void (*pinned)(void* address, size_t size) = nullptr;
   // Called by report_access(), on its thread.
   void (*access)(const char* name, c10::Stream stream, const Operands& operands) = nullptr;
-  // Bytes that the caching allocator adds after each new allocation of device memory, or 0. A kernel that changes them
-  // writes beyond its allocation.
+  // Bytes of the red zone that the caching allocator adds after each new allocation of device memory; 0 for none. A
+  // kernel that changes them has written beyond its allocation.
   size_t red_zone = 0;
   // Called after an allocation with a red zone, without a lock. If it returns true, a task of the allocation's stream,
   // whose CallReason is kRedZone, fills the zone with kRedZoneByte. It must return false while another stream may still

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The module ``torch.openreg``: the device's counterpart of ``torch.cuda``.
+"""Defines the module ``torch.openreg``, the device's counterpart of ``torch.cuda``.
 
-PyTorch looks functions up here by name, and requires that the module's ``__name__`` ends in ``.openreg``.
+PyTorch looks up its functions by name, and requires that the module's ``__name__`` ends in ``.openreg``.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ __all__ = [
     "utilization",
 ]
 
-# PyTorch reads these by their private names; they are not for users.
+# PyTorch uses these private names; users do not need them.
 _PYTORCH_READS = (
     _exchange_device,
     _get_generator,
@@ -183,12 +183,12 @@ _PYTORCH_READS = (
 
 
 def __getattr__(name: str) -> Any:
-    if name == "_initialized":  # torch.utils.checkpoint reads it as a variable, and it must be true to the moment
+    if name == "_initialized":  # torch.utils.checkpoint reads a variable, which must be current
         return is_initialized()
     from openreg_runtime.openreg._tensor_types import tensor_type
 
     if (found := tensor_type(name)) is not None:
-        globals()[name] = found  # one class, however often it is looked up
+        globals()[name] = found  # so that every lookup returns one class
         return found
     from openreg_runtime._extension import missing_name
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Registers the device with PyTorch's compiler when the compiler is imported, and not before.
+"""Registers the device with PyTorch's compiler when a program imports the compiler.
 
-PyTorch has no list to which a backend could add itself without importing the compiler, which takes longer than the rest
-of torch together.
+A backend can only register itself with functions of the compiler, whose import takes longer than the rest of torch.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ def _register_device_interface(_dynamo: ModuleType) -> None:
 
 
 def _register_random_states(utils: ModuleType) -> None:
-    """Lets compiled graphs with checkpoints replay random numbers (see ``_get_generator``)."""
+    """Makes compiled graphs with checkpoints repeat random numbers, by ``torch.openreg._get_generator``."""
     utils.register_graphsafe_rng_device_type("openreg")
 
 
 def _refuse_inductor(_registry: ModuleType) -> None:
-    """Has Inductor say which package generates code, where that is not installed."""
+    """Makes Inductor raise an error that names the package that generates code, if that is not installed."""
     if not _providers.is_brought("compile"):
         from openreg_runtime.openreg import _inductor
 
@@ -33,8 +32,8 @@ def _refuse_inductor(_registry: ModuleType) -> None:
 
 
 def register_with_compiler() -> None:
-    """Arranges the registrations; none imports anything now."""
-    # They give the same answer as long as the process lives, so compiled code may contain it.
+    """Schedules the registrations for the import of the compiler. Imports nothing."""
+    # Their results never change in a process, so compiled code may contain them.
     for function in (openreg.is_available, openreg.device_count):
         function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     after_import("torch._dynamo", _register_device_interface)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Devices: counting, choosing, waiting, describing.
+"""Functions that count, select, synchronize and describe devices.
 
 A ``device`` argument is an index, a string such as ``"openreg:1"``, a ``torch.device``, or ``None`` for the current
-device. An index out of range raises ``RuntimeError`` that names the range.
+device. For an index out of range, functions raise RuntimeError, which names the range.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DeviceLike = int | str | torch.device | None
 
 
 class DeviceProperties(NamedTuple):
-    """What a device is (source: ``torch.cuda.get_device_properties``)."""
+    """The properties of a device (source: ``torch.cuda.get_device_properties``)."""
 
     name: str
     total_memory: int  # bytes
@@ -29,7 +29,7 @@ class DeviceProperties(NamedTuple):
 
 
 def unchecked_device_index(device: DeviceLike) -> int:
-    """The index that a device argument means, in range or not; raises ValueError for another type of device."""
+    """Returns the index of a device argument, in range or not. Raises ValueError for another type of device."""
     if isinstance(device, int):
         return device
     if device is None:
@@ -41,23 +41,24 @@ def unchecked_device_index(device: DeviceLike) -> int:
 
 
 def device_index(device: DeviceLike) -> int:
-    """The same; raises RuntimeError that names the range unless there is such a device."""
+    """Returns the index of a device argument. Raises RuntimeError, which names the range, if it is out of range."""
     index = unchecked_device_index(device)
     _C._check_device_index(index)
     return index
 
 
 def _index_to_set(device: DeviceLike) -> int:
-    """The same, or -1 for ``None`` and negative numbers, which mean: leave the current device."""
+    """Same as :func:`device_index`, except that it returns -1 for ``None`` and negative numbers."""
     if device is None or (isinstance(device, int) and device < 0):
         return -1
     return device_index(device)
 
 
 def is_available() -> bool:
-    """Whether there is a device. Neither initializes nor spoils a later fork.
+    """Returns True if there is a device. Does not initialize the device, so that the process can still fork.
 
-    False if a setting is refused; a ``RuntimeWarning`` names it, because programs then go on without the device.
+    Returns False if a setting is invalid. Then a ``RuntimeWarning`` names it, because programs continue without the
+    device.
     """
     try:
         return _C._get_device_count() > 0
@@ -67,7 +68,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Number of devices (``OPENREG_DEVICE_COUNT``). Raises RuntimeError if a setting is refused."""
+    """Returns the number of devices (``OPENREG_DEVICE_COUNT``). Raises RuntimeError if a setting is invalid."""
     return _C._get_device_count()
 
 
@@ -76,12 +77,15 @@ def init() -> None:
     lazy_init()
 
 
-# What lazy_call() keeps for the time after initialization.
+# The functions that lazy_call() has deferred until initialization.
 _queued_calls: list[Callable[[], object]] = []
 
 
 def lazy_init() -> None:
-    """Initializes once; raises RuntimeError in a forked child of a process that used the device."""
+    """Initializes the device, if that has not been done, and runs the functions of :func:`lazy_call`.
+
+    Raises RuntimeError in a forked child of a process that used the device.
+    """
     _C._init()
     while _queued_calls:
         _queued_calls.pop(0)()
@@ -98,39 +102,39 @@ def lazy_call(function: Callable[[], object]) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether the device was used in this process (and still can be)."""
+    """Returns True if the device is initialized. False in a forked child, which cannot use it."""
     return _C._is_initialized()
 
 
 def is_in_bad_fork() -> bool:
-    """Whether this process is a forked child of one that used the device, and so cannot use it."""
+    """Returns True in a forked child of a process that used the device. Such a child cannot use it."""
     return _C._is_in_bad_fork()
 
 
 def current_device() -> int:
-    """Index of this thread's current device."""
+    """Returns the index of this thread's current device."""
     return _C._get_device()
 
 
 def set_device(device: DeviceLike) -> None:
-    """Makes a device current in this thread; a negative index or ``None`` changes nothing."""
+    """Makes a device the current device of this thread; a negative index or ``None`` changes nothing."""
     _C._maybe_exchange_device(_index_to_set(device))
 
 
 def exchange_device(device: int) -> int:
-    """Sets the current device and returns the one before."""
+    """Sets the current device of this thread and returns the previous one."""
     return _C._exchange_device(device)
 
 
 def maybe_exchange_device(device: int) -> int:
-    """The same; a negative index changes nothing."""
+    """Same as :func:`exchange_device`, except that a negative index changes nothing."""
     return _C._maybe_exchange_device(device)
 
 
 class device:
-    """Context in which a device is current; ``None`` or a negative index changes nothing.
+    """A context in which a device is current; ``None`` or a negative index changes nothing.
 
-    An object may be entered again inside itself, but by one thread only: the current device belongs to the thread.
+    A context may be entered again before it is left, but only by one thread, because each thread has a current device.
     """
 
     def __init__(self, device: DeviceLike) -> None:
@@ -147,62 +151,62 @@ class device:
 
 
 class device_of(device):
-    """Context in which the device of a tensor or storage is current; objects elsewhere change nothing."""
+    """A context in which the device of a tensor or storage is current; objects of other device types change nothing."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.device if obj.device.type == "openreg" else None)
 
 
 def synchronize(device: DeviceLike = None) -> None:
-    """Waits for all work of a device. Raises ``torch.AcceleratorError`` if one of its kernels failed."""
+    """Blocks until all tasks of a device are complete. Raises ``torch.AcceleratorError`` if a kernel has failed."""
     _C._synchronize_device(device_index(device))
 
 
 def reset_device(device: DeviceLike = None) -> None:
-    """Waits for a device and clears its error state and counters; tensors, streams and events stay valid.
+    """Synchronizes with a device and clears its error state and counters. Tensors, streams and events stay valid.
 
-    What skipped kernels should have written is undefined. An event that marks skipped work raises
-    ``torch.AcceleratorError`` when it is queried or waited for by the host, until it is recorded again.
+    The content of memory to which skipped kernels should have written is undefined. If the record of an event was
+    skipped, queries of the event and waits of the host raise ``torch.AcceleratorError`` until it is recorded again.
     """
     _C._reset_device(device_index(device))
 
 
 def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
-    """Name, memory and size of a device."""
+    """Returns the name, memory and other properties of a device."""
     return DeviceProperties(**_C._get_device_properties(device_index(device)))
 
 
 def get_device_name(device: DeviceLike = None) -> str:
-    """Name of a device."""
+    """Returns the name of a device."""
     return get_device_properties(device).name
 
 
 def get_device_capability(device: DeviceLike = None) -> dict[str, Any]:
-    """What a device can do, as ``torch.accelerator.get_device_capability`` gives it."""
+    """Returns the capabilities of a device, as ``torch.accelerator.get_device_capability`` does."""
     return torch.accelerator.get_device_capability(device_index(device))
 
 
 def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """Whether work on one device may address memory of the other."""
+    """Returns True if tasks of ``device`` may access memory of ``peer_device``."""
     return _C._can_access_peer(device_index(device), device_index(peer_device))
 
 
 def is_bf16_supported() -> bool:
-    """Whether kernels take bfloat16; they always do."""
+    """Returns True, because kernels always support bfloat16."""
     return torch.bfloat16 in get_device_capability()["supported_dtypes"]
 
 
 class _AbsentDtypes(list[torch.dtype]):
-    """An empty list; its error for a missing dtype names the package that provides it."""
+    """An empty list in which a search raises NotImplementedError, which names the package that provides autocast."""
 
     def __contains__(self, dtype: object) -> bool:
         raise NotImplementedError(_providers.missing("autocast on openreg devices", _providers.of_feature("autocast")))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Returns an empty list in which looking for a dtype raises NotImplementedError. Packages with autocast replace it.
+    """Returns an empty list in which a search for a dtype raises NotImplementedError.
 
-    ``torch.autocast`` reads the list even where it is disabled, as in checkpoints and compiled functions, and looks for
-    a dtype only where it is enabled.
+    A package with autocast replaces this function. ``torch.autocast`` calls it even if autocast is disabled, as in
+    checkpoints and compiled functions. It searches the list only if autocast is enabled, so only then the error occurs.
     """
     return _AbsentDtypes()

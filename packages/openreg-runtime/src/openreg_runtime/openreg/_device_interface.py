@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device as PyTorch's compiler sees it (source: ``torch/_dynamo/device_interface.py``).
+"""Implements the interface by which PyTorch's compiler uses the device (``torch/_dynamo/device_interface.py``).
 
-Importing this module imports the compiler; ``_compiler.py`` does so once the program has.
+The import of this module imports the compiler, so ``_compiler.py`` imports it only after the program has done that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openreg_runtime.openreg._device import DeviceLike, DeviceProperties, exchan
 
 
 class OpenregInterface(DeviceInterface):
-    """The functions of ``torch.openreg`` under the names that the compiler uses; kernels of Triton do not run here."""
+    """The functions of ``torch.openreg`` under the names that the compiler uses."""
 
     device = openreg.device
     Event = openreg.Event
@@ -35,14 +35,14 @@ class OpenregInterface(DeviceInterface):
     memory_allocated = staticmethod(openreg.memory_allocated)
 
     class Worker:
-        """What a process that compiles may ask; it may be a forked one, so nothing here initializes the device."""
+        """The functions for processes that compile. These may be forked, so no function initializes the device."""
 
         set_device = staticmethod(openreg.set_device)
         current_device = staticmethod(openreg.current_device)
 
         @staticmethod
         def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
-            """Name, memory and size of a device."""
+            """Returns the name, memory and other properties of a device."""
             return openreg.get_device_properties(device)
 
     @staticmethod
@@ -51,36 +51,36 @@ class OpenregInterface(DeviceInterface):
 
     @staticmethod
     def get_raw_stream(device_idx: int) -> int:
-        """The driver's handle of a device's current stream."""
+        """Returns the driver's handle of a device's current stream."""
         return openreg.current_stream(device_idx).native_handle
 
     @staticmethod
     def get_compute_capability(device: DeviceLike = None) -> tuple[int, int]:
-        """Version of the driver's interface."""
+        """Returns the major and minor version of the driver's interface."""
         properties = openreg.get_device_properties(device)
         return properties.major, properties.minor
 
     @staticmethod
     def is_bf16_supported(including_emulation: bool = False) -> bool:  # noqa: ARG004
-        """Whether kernels take bfloat16."""
+        """Returns True if kernels support bfloat16."""
         return openreg.is_bf16_supported()
 
     @classmethod
     def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:  # noqa: ARG003
-        """Whether kernels take a dtype."""
+        """Returns True if kernels support a dtype."""
         return dtype in openreg.get_device_capability()["supported_dtypes"]
 
     @staticmethod
     def is_triton_capable(device: Any = None) -> bool:  # noqa: ARG004
-        """Never: the device runs no Triton kernels."""
+        """Returns False, because the device cannot run Triton kernels."""
         return False
 
 
 def register() -> None:
-    """Makes the device known to the compiler, with and without an index.
+    """Registers the device with the compiler, with and without an index.
 
-    ``stream()`` is not declared fit for graphs (``torch.compiler.allow_in_graph``): backends that interpret the graph
-    would then drop the stream, whereas a break of the graph keeps it.
+    ``stream()`` is not passed to ``torch.compiler.allow_in_graph``, because compiler backends that interpret the graph
+    would ignore the stream. The graph break that it causes instead keeps the stream.
     """
     register_interface_for_device("openreg", OpenregInterface)
     for index in range(openreg.device_count()):

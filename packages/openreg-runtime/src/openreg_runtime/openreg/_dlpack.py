@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DLPack: tensors of the device handed to other libraries of the same process, without a copy.
+"""Exports tensors of the device to other libraries of the process by DLPack, without a copy.
 
-PyTorch's converters know the device (as ``kDLExtDev``), but the two methods that every consumer calls first do not:
-``Tensor.__dlpack_device__`` compares with the name that the device had before it was renamed, and ``Tensor.__dlpack__``
-orders streams for CUDA only (source: ``torch/_tensor.py``).
+PyTorch's converters support the device, as ``kDLExtDev``. The two methods that each consumer calls first do not
+(``torch/_tensor.py``). ``Tensor.__dlpack_device__`` compares the device type with its name before the renaming.
+``Tensor.__dlpack__`` orders streams only for CUDA.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from torch.utils.dlpack import DLDeviceType
 from openreg_runtime import _C
 from openreg_runtime.openreg._stream import Stream, current_stream
 
-# What the argument `stream` of __dlpack__ means besides the native handle of a stream.
+# Values of the argument `stream` of __dlpack__ other than the native handle of a stream.
 _NO_SYNCHRONIZATION = -1
 _DEFAULT_STREAM = (None, 0)
 
 
 def patch_tensor() -> None:
-    """Wraps the two methods; tensors of other devices reach PyTorch's own as before."""
+    """Wraps the two methods. For tensors of other devices, the wrappers call PyTorch's methods."""
     torch.Tensor.__dlpack_device__ = _wrap_device(torch.Tensor.__dlpack_device__)  # type: ignore[method-assign]
     torch.Tensor.__dlpack__ = _wrap_export(torch.Tensor.__dlpack__)  # type: ignore[method-assign]
 
@@ -43,7 +43,7 @@ def _wrap_device(original: Any) -> Any:
 def _wrap_export(original: Any) -> Any:
     @functools.wraps(original)
     def dlpack(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONIZATION, **options: Any) -> Any:
-        capsule = original(self, stream=stream, **options)  # refuses what cannot be exported, before anything waits
+        capsule = original(self, stream=stream, **options)  # raises, before a stream waits, if export is impossible
         if self.device.type == "openreg" and stream != _NO_SYNCHRONIZATION:
             _let_wait(stream, self.device.index)
         return capsule
@@ -52,7 +52,7 @@ def _wrap_export(original: Any) -> Any:
 
 
 def _let_wait(consumer: int | None, device: int) -> None:
-    """Orders the consumer's stream after what the current stream of the device holds now."""
+    """Makes the consumer's stream wait for the tasks that are in the device's current stream now."""
     producer = current_stream(device)
     handle = _C._default_stream_id(device) if consumer in _DEFAULT_STREAM else consumer
     stream = Stream(stream_id=handle, device_index=device, device_type=producer.device_type)

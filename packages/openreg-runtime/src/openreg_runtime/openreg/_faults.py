@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Failures that a test orders in advance."""
+"""Fault injection: makes an operation of the device fail on purpose, for tests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from openreg_runtime import _C
 
 @contextmanager
 def inject_faults(specification: str) -> Iterator[None]:
-    """Arms faults for the time of the context, replacing all that were armed, and disarms what is left of them.
+    """A context that makes operations of the device fail.
 
-    ``specification`` is a comma-separated list of ``KIND:N`` or ``KIND:N@DEVICE``: the N-th operation of that kind from
-    now on fails, on any device unless one is named. Kinds: ``alloc`` (the driver's allocation; the caching allocator
-    tries again before it gives up), ``copy`` and ``launch`` (fail when they run, as a kernel does), ``lose`` (the
-    device is lost for the rest of the process), and those of packages that were imported. Raises ValueError for another
-    form (source: ``OPENREG_FAULTS``).
+    ``specification`` is a comma-separated list of ``KIND:N`` or ``KIND:N@DEVICE``, as in ``OPENREG_FAULTS``. The N-th
+    operation of that kind after the beginning of the context fails, on any device or only on the given one. It replaces
+    all faults that were set before. At the end of the context no fault remains. Raises ValueError for another syntax.
+
+    - ``alloc``: an allocation of the driver, which the caching allocator repeats before it raises an error.
+    - ``copy``, ``launch``: the task fails when it runs, as a failing kernel does.
+    - ``lose``: the device is lost until the process ends.
+    - Imported packages may add kinds.
     """
     _C._set_faults(specification)
     try:

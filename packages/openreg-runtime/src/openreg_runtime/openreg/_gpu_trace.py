@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The callbacks of PyTorch's GPU trace for this device (source: ``torch.cuda._gpu_trace``).
 
-``torch._C._activate_gpu_trace()`` turns the trace on for the process. From then on the device calls these lists, on the
-thread that makes the call. Arguments are integers: handles of events and streams, and addresses of memory.
+``torch._C._activate_gpu_trace()`` starts the trace of the process. From then on, each call of the device runs the
+callbacks of its kind, on the thread of the call. Their arguments are integers: handles of events and streams, and
+addresses of memory.
 """
 
 from __future__ import annotations
@@ -25,50 +26,50 @@ EventSynchronizationCallbacks = CallbackRegistry[[int]]("openreg event synchroni
 
 
 def register_callback_for_event_creation(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(event)`` when an event is created, at its first record."""
+    """Registers ``cb(event)``, which is called when an event is created, at its first record."""
     EventCreationCallbacks.add_callback(cb)
 
 
 def register_callback_for_event_deletion(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(event)`` before an event is deleted."""
+    """Registers ``cb(event)``, which is called before an event is deleted."""
     EventDeletionCallbacks.add_callback(cb)
 
 
 def register_callback_for_event_record(cb: Callable[[int, int], Any]) -> None:
-    """Calls ``cb(event, stream)`` after a record."""
+    """Registers ``cb(event, stream)``, which is called after an event was recorded in a stream."""
     EventRecordCallbacks.add_callback(cb)
 
 
 def register_callback_for_event_wait(cb: Callable[[int, int], Any]) -> None:
-    """Calls ``cb(event, stream)`` after a stream was made to wait for an event."""
+    """Registers ``cb(event, stream)``, which is called after the wait of a stream for an event was enqueued."""
     EventWaitCallbacks.add_callback(cb)
 
 
 def register_callback_for_memory_allocation(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(address)`` after device memory was allocated."""
+    """Registers ``cb(address)``, which is called after device memory was allocated."""
     MemoryAllocationCallbacks.add_callback(cb)
 
 
 def register_callback_for_memory_deallocation(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(address)`` after device memory was released to the caching allocator."""
+    """Registers ``cb(address)``, which is called after device memory was released to the caching allocator."""
     MemoryDeallocationCallbacks.add_callback(cb)
 
 
 def register_callback_for_stream_creation(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(stream)`` after a stream was created."""
+    """Registers ``cb(stream)``, which is called after a stream was created."""
     StreamCreationCallbacks.add_callback(cb)
 
 
 def register_callback_for_device_synchronization(cb: Callable[[], Any]) -> None:
-    """Calls ``cb()`` before the host waits for a device."""
+    """Registers ``cb()``, which is called before the host synchronizes with a device."""
     DeviceSynchronizationCallbacks.add_callback(cb)
 
 
 def register_callback_for_stream_synchronization(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(stream)`` before the host waits for a stream."""
+    """Registers ``cb(stream)``, which is called before the host synchronizes with a stream."""
     StreamSynchronizationCallbacks.add_callback(cb)
 
 
 def register_callback_for_event_synchronization(cb: Callable[[int], Any]) -> None:
-    """Calls ``cb(event)`` before the host waits for an event."""
+    """Registers ``cb(event)``, which is called before the host synchronizes with an event."""
     EventSynchronizationCallbacks.add_callback(cb)

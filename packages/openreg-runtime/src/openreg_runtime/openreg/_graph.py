@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device graphs: work that is recorded once and launched as often as wanted, under the names of ``torch.cuda``."""
+"""Captures tasks into device graphs, which can be replayed any number of times, as ``torch.cuda.graphs`` does."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ CaptureErrorMode = Literal["default", "global", "thread_local", "relaxed"]
 
 
 class Graph(torch.accelerator.Graph):
-    """A recording of a device's work, with a memory pool of its own (source: ``torch.accelerator.Graph``).
+    """A graph of a device's tasks, with a private memory pool (source: ``torch.accelerator.Graph``).
 
-    ``replay()`` runs it on the current stream; random kernels draw new numbers each time. What needs a result on the
-    host (``.item()``, printing, operators that fall back to the CPU) cannot be recorded and raises ``RuntimeError``.
+    ``replay()`` enqueues the tasks on the current stream; random kernels draw new numbers in each replay. Operations
+    that need a result on the host cannot be captured and raise ``RuntimeError``: ``.item()``, printing, and operators
+    that fall back to the CPU.
     """
 
 
 class graph:
-    """Context that captures into ``openreg_graph`` on a side stream (source: ``torch.cuda.graph``).
+    """A context that captures tasks into ``openreg_graph`` (source: ``torch.cuda.graph``).
 
-    ``pool`` names the memory pool of another graph (``Graph.pool()``) or of :func:`graph_pool_handle`, to share it.
-    ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the
-    graph then holds what was recorded before it, or nothing if the capture was invalidated.
+    ``pool`` is the id of a memory pool to share: that of another graph (``Graph.pool()``) or of
+    :func:`graph_pool_handle`. ``stream`` is the stream to capture on; by default, all contexts of a device use one
+    stream, which this class creates. An exception inside the context ends the capture. The graph then contains the
+    tasks recorded before the exception, or none if the capture was invalidated.
     """
 
     _side_streams: ClassVar[dict[int, Stream]] = {}
@@ -47,7 +49,7 @@ class graph:
 
     @classmethod
     def _side_stream(cls) -> Stream:
-        """The stream on which contexts of the current device capture."""
+        """Returns the stream on which contexts of the current device capture by default."""
         device = _C._get_device()
         if device not in cls._side_streams:
             cls._side_streams[device] = Stream(device)
@@ -73,16 +75,19 @@ class graph:
             self._graph.capture_end()
         except RuntimeError:
             if error is None:
-                raise  # otherwise the exception inside says why the capture is invalidated
+                raise  # if the block has raised, its exception explains why the capture is invalid
         finally:
             self._stream_context.__exit__(kind, error, trace)
 
 
 def graph_pool_handle() -> Pool:
-    """A name for a memory pool that graphs may share, one capture and replay after the other."""
+    """Returns the id of a new memory pool, which several graphs may share.
+
+    Their captures and replays must not overlap, because they use the same memory.
+    """
     return _C._make_pool_id(False)
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether this thread's current stream records work for a graph; False before the device is initialized."""
+    """Returns True if this thread's current stream is capturing. False before the device is initialized."""
     return _C._is_current_stream_capturing()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``torch.compile`` says with its default backend, Inductor, as long as nothing generates code for the device.
+"""Makes Inductor raise an error that names the package that generates code for the device.
 
-Importing this module imports Inductor's registry; ``_compiler.py`` does so once the program has. A package that
-generates code registers itself with ``register_backend_for_device`` and so replaces all of this.
+The import of this module imports Inductor's registry, so ``_compiler.py`` imports it only after the program has done
+that. A package that generates code calls ``register_backend_for_device``, which replaces the registration of this file.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _MESSAGE = (
 
 
 class _Refusal(CustomGraphModulePass):
-    """Inductor runs it on each graph with a tensor of the device, before it looks for a code generator."""
+    """A pass that raises the error. Inductor runs it before code generation on each graph with the device."""
 
     def __call__(self, gm: GraphModule) -> NoReturn:
         raise NotImplementedError(_MESSAGE)
 
     def uuid(self) -> str:
-        """Inductor's name for it in the keys of its cache, which graphs of other devices use too."""
+        """Returns the name of the pass in the keys of Inductor's cache."""
         return "openreg without a code generator"
 
 
 class _NoCodeGenerator:
-    """The registered code generators: they raise where Inductor makes one without running passes."""
+    """A code generator whose constructor raises the error, because Inductor may create one without running passes."""
 
-    supports_caching = True  # Inductor reads it of the class, before any pass; there is nothing to cache
+    supports_caching = True  # Inductor reads this attribute of the class before it runs a pass
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
         raise NotImplementedError(_MESSAGE)
 
     @staticmethod
     def create(*_args: Any, **_kwargs: Any) -> NoReturn:
-        """How Inductor makes a generator of wrappers."""
+        """Raises the error. Inductor calls this to create a generator of host code."""
         raise NotImplementedError(_MESSAGE)
 
 
 def refuse() -> None:
-    """Registers the refusal, unless a package has registered a code generator for the device."""
+    """Registers pass and code generator, unless a package has registered a code generator for the device."""
     if get_scheduling_for_device("openreg") is None:
         none: Any = _NoCodeGenerator
         register_backend_for_device("openreg", none, none, none, none, _Refusal())

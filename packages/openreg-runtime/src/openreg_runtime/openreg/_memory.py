@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory statistics, caches and limits; all sizes are bytes.
+"""Memory statistics, caches and limits. All sizes are in bytes.
 
-The functions have the names and meaning of ``torch.cuda``'s and delegate to ``torch.accelerator`` where that has them.
+The functions correspond to those of ``torch.cuda`` and call those of ``torch.accelerator`` where these exist.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from openreg_runtime.openreg._stream import current_stream
 
 
 def empty_cache() -> None:
-    """Gives cached memory without tensors in it back to the devices, after all their work.
+    """Blocks until all tasks are complete, and releases cached memory that contains no tensor to the devices.
 
-    Raises RuntimeError while a capture is under way on one of them.
+    Raises RuntimeError while a stream of one of the devices is capturing.
     """
     torch.accelerator.empty_cache()
 
 
 def empty_host_cache() -> None:
-    """Gives cached pinned host memory back to the system.
+    """Releases cached pinned host memory to the system.
 
-    ``torch.accelerator.empty_host_cache`` does nothing where pinned memory was all that a process used of the device.
+    ``torch.accelerator.empty_host_cache`` does nothing in a process that uses only pinned memory of the device.
     """
     _C._empty_host_cache()
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
-    """Statistics of the caching allocator by their dotted names (source: ``torch.cuda.memory_stats``).
+    """Returns the caching allocator's statistics by their dotted names (source: ``torch.cuda.memory_stats``).
 
-    A private pool's part of ``reserved_bytes`` is called ``reserved_bytes_by_private_pools.FIRST_SECOND``, after the
-    two numbers of its id.
+    The part of ``reserved_bytes`` in a private pool is ``reserved_bytes_by_private_pools.FIRST_SECOND``, with the two
+    numbers of the pool's id.
     """
     return _flatten(memory_stats_as_nested_dict(device))
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
-    """The same as nested dictionaries; empty before the device is used."""
+    """Returns the statistics of :func:`memory_stats` as nested dictionaries; empty before the device is used."""
     index = device_index(device)
     if not _C._is_initialized():
         return {}
@@ -52,27 +52,27 @@ def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
-    """Bytes that tensors hold."""
+    """Returns the bytes that tensors use."""
     return torch.accelerator.memory_allocated(device_index(device))
 
 
 def max_memory_allocated(device: DeviceLike = None) -> int:
-    """Most bytes that tensors held since the start or :func:`reset_peak_memory_stats`."""
+    """Returns the peak of :func:`memory_allocated` since the process began or :func:`reset_peak_memory_stats`."""
     return torch.accelerator.max_memory_allocated(device_index(device))
 
 
 def memory_reserved(device: DeviceLike = None) -> int:
-    """Bytes that the caching allocator holds, for tensors and in its cache."""
+    """Returns the bytes in segments of the caching allocator: those of tensors and those in its cache."""
     return torch.accelerator.memory_reserved(device_index(device))
 
 
 def max_memory_reserved(device: DeviceLike = None) -> int:
-    """Most bytes that the caching allocator held since the start or :func:`reset_peak_memory_stats`."""
+    """Returns the peak of :func:`memory_reserved` since the process began or :func:`reset_peak_memory_stats`."""
     return torch.accelerator.max_memory_reserved(device_index(device))
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    """Lets every peak start anew from the current value."""
+    """Sets every peak to the current value."""
     torch.accelerator.reset_peak_memory_stats(device_index(device))
 
 
@@ -82,32 +82,32 @@ def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """Free bytes and capacity of a device, as the driver sees them: cached memory counts as used."""
+    """Returns the free bytes and the capacity of a device. Memory in the allocator's cache is not free."""
     free, total = torch.accelerator.get_memory_info(device_index(device))
     return free, total
 
 
 def device_memory_used(device: DeviceLike = None) -> int:
-    """Bytes of a device that are in use by anybody, cached memory included."""
+    """Returns the bytes of a device that are not free, including memory in the allocator's cache."""
     free, total = mem_get_info(device)
     return total - free
 
 
 def host_memory_stats() -> dict[str, Any]:
-    """Statistics of the pinned host memory by their dotted names (source: ``torch.cuda.host_memory_stats``).
+    """Returns the statistics of pinned memory by their dotted names (source: ``torch.cuda.host_memory_stats``).
 
-    Times are microseconds.
+    Times are in microseconds.
     """
     return _flatten(host_memory_stats_as_nested_dict())
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """The same as nested dictionaries."""
+    """Returns the statistics of :func:`host_memory_stats` as nested dictionaries."""
     return _C._host_memory_stats()
 
 
 def reset_peak_host_memory_stats() -> None:
-    """Lets every peak of :func:`host_memory_stats` start anew from the current value."""
+    """Sets every peak of :func:`host_memory_stats` to the current value."""
     _C._reset_peak_host_memory_stats()
 
 
@@ -117,10 +117,10 @@ def reset_accumulated_host_memory_stats() -> None:
 
 
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
-    """Limits what the caching allocator may hold to a part of a device's capacity, 0 to 1.
+    """Limits the segments of the caching allocator to a part of a device's capacity, between 0 and 1.
 
-    More raises ``torch.OutOfMemoryError``; what is held already stays. Raises TypeError unless ``fraction`` is a float,
-    ValueError when it is out of range.
+    An allocation that would exceed the limit raises ``torch.OutOfMemoryError``. Existing segments stay. Raises
+    TypeError unless ``fraction`` is a float, and ValueError if it is out of range.
     """
     if not isinstance(fraction, float):
         raise TypeError(f"the memory fraction must be a float from 0 to 1, got {fraction!r}")
@@ -128,19 +128,20 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
 
 
 def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
-    """The part of a device's capacity that the caching allocator may hold.
+    """Returns the part of a device's capacity to which the caching allocator's segments are limited.
 
-    1 unless :func:`set_per_process_memory_fraction` or ``per_process_memory_fraction`` of ``PYTORCH_ALLOC_CONF`` says
-    otherwise.
+    It is 1 unless :func:`set_per_process_memory_fraction` or ``per_process_memory_fraction`` of ``PYTORCH_ALLOC_CONF``
+    has set it.
     """
     return _C._get_memory_fraction(device_index(device))
 
 
 def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.Stream | int | None = None) -> int:
-    """Address of new memory for work of a stream, for other frameworks to use.
+    """Allocates memory for tasks of a stream and returns its address, for other frameworks.
 
-    It belongs to the caller until :func:`caching_allocator_delete`. ``stream`` is a stream of the device, its
-    ``stream_id``, or ``None`` for the current stream.
+    The caller owns the memory and releases it with :func:`caching_allocator_delete`. ``stream`` is a stream of the
+    device, its ``stream_id``, or ``None`` for the current stream. Raises ValueError for a stream of another device, and
+    TypeError for any other object.
     """
     index = device_index(device)
     if stream is None:
@@ -155,17 +156,20 @@ def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    """Releases what :func:`caching_allocator_alloc` returned; ValueError for any other address, or the second time."""
+    """Releases memory of :func:`caching_allocator_alloc`.
+
+    Raises ValueError if that function did not return the address, or if the memory was released before.
+    """
     _C._raw_delete(mem_ptr)
 
 
 def get_allocator_backend() -> str:
-    """Name of the allocator: always ``"native"``, PyTorch's name for a caching allocator of its own design."""
+    """Returns ``"native"``, PyTorch's name of a caching allocator that is not the driver's."""
     return "native"
 
 
 def set_allocator_settings(env: str) -> None:
-    """Changes settings of the allocator at run time; the form is that of ``PYTORCH_ALLOC_CONF``."""
+    """Changes settings of the allocator. ``env`` has the syntax of ``PYTORCH_ALLOC_CONF``."""
     torch._C._accelerator_setAllocatorSettings(env)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the caching allocator did and holds, in the format of ``torch.cuda.memory``'s history and snapshots.
+"""Records the history of the caching allocator and takes snapshots, in the format of ``torch.cuda.memory``.
 
-https://pytorch.org/memory_viz and ``torch.cuda._memory_viz`` show what :func:`_dump_snapshot` writes.
+https://pytorch.org/memory_viz and ``torch.cuda._memory_viz`` display the files that :func:`_dump_snapshot` writes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,19 @@ def _record_memory_history(
     clear_history: bool = False,
     skip_actions: Sequence[str] | None = None,
 ) -> None:
-    """Starts or stops recording what the allocator does (source: ``torch.cuda.memory._record_memory_history``).
+    """Starts or stops recording events of the allocator (source: ``torch.cuda.memory._record_memory_history``).
 
-    ``enabled``: ``"state"`` keeps stacks of live allocations only, ``"all"`` a list of all that happens too, ``None``
-    stops and drops the list. ``context``: for what a stack is kept: live allocations, also entries of allocations, also
-    entries of releases. ``stacks``: with ``"all"``, C++ frames too. ``max_entries``: of the list; the oldest are
-    dropped. ``device``: all if ``None``. ``skip_actions``: kinds of entries that are left out. Raises ValueError that
-    names the accepted values.
+    - ``enabled``: ``"state"`` records only stacks of live allocations, ``"all"`` also a list of events. ``None`` stops
+      recording and drops the list.
+    - ``context``: the stacks that are recorded. ``"state"`` records those of live allocations, ``"alloc"`` also those
+      of allocations in the list, ``"all"`` also those of releases in the list. ``None`` records no stack.
+    - ``stacks``: ``"python"`` records Python frames, ``"all"`` also C++ frames.
+    - ``max_entries``: the length of the list, which drops its oldest events.
+    - ``device``: the device to record; ``None`` stands for all devices.
+    - ``clear_history``: True drops the events recorded so far.
+    - ``skip_actions``: the kinds of events that are not recorded.
+
+    Raises ValueError, which names the accepted values, for another value.
     """
     _check("enabled", enabled, (None, "state", "all"))
     _check("context", context, tuple(_CONTEXTS))
@@ -65,34 +71,35 @@ def _record_memory_history(
 
 
 def _snapshot() -> dict[str, Any]:
-    """All segments of all devices, one trace per device, and the allocator's settings."""
+    """Returns the segments of all devices, the recorded events of each device, and the allocator's settings."""
     result = _C._memory_snapshot(_NO_POOL, True)
     result["allocator_settings"] = _allocator_settings()
-    result["external_annotations"] = []  # of PyTorch's profiler; CUDA alone collects them here
+    result["external_annotations"] = []  # annotations of PyTorch's profiler, which only CUDA collects
     return result
 
 
 def _dump_snapshot(filename: str | os.PathLike[str] = "dump_snapshot.pickle") -> None:
-    """Writes :func:`_snapshot` to a file."""
+    """Writes the result of :func:`_snapshot` to a file, with pickle."""
     Path(filename).write_bytes(pickle.dumps(_snapshot()))
 
 
 def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
-    """The segments of the caching allocator on all devices, or of one private pool, each with its blocks.
+    """Returns the segments of the caching allocator on all devices, each with its blocks.
 
-    ``include_traces`` has no effect on them; it is there because ``torch.cuda.memory_snapshot`` takes it.
+    ``mempool_id`` selects the segments of one private pool. ``include_traces`` has no effect; it exists because
+    ``torch.cuda.memory_snapshot`` has it.
     """
     segments: list[dict[str, Any]] = _C._memory_snapshot(mempool_id or _NO_POOL, include_traces)["segments"]
     return segments
 
 
 def _save_segment_usage(filename: str = "output.svg", snapshot: dict[str, Any] | None = None) -> None:
-    """Writes a flame graph of a snapshot by segment (PyTorch fetches the script that draws it)."""
+    """Writes a flame graph of a snapshot, grouped by segment. PyTorch downloads the script that draws it."""
     _save(filename, "segments", snapshot)
 
 
 def _save_memory_usage(filename: str = "output.svg", snapshot: dict[str, Any] | None = None) -> None:
-    """The same by stream and state."""
+    """Same as :func:`_save_segment_usage`, except that the graph is grouped by stream and state."""
     _save(filename, "memory", snapshot)
 
 

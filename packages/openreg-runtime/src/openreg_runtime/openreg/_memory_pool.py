@@ -13,10 +13,10 @@ from openreg_runtime.openreg._memory_history import memory_snapshot
 
 
 class MemPool:
-    """Memory kept apart: it serves allocations made inside :func:`use_mem_pool`, and no others.
+    """A private pool of memory, which serves only allocations inside :func:`use_mem_pool` (``torch.cuda.MemPool``).
 
-    When the object and the tensors in its memory are gone, the memory goes back to the devices with the next
-    :func:`torch.openreg.empty_cache`, or when an allocation finds no room (source: ``torch.cuda.MemPool``).
+    The memory is released after the object and the tensors in the pool were deleted: by the next
+    :func:`torch.openreg.empty_cache`, or by an allocation for which the free memory does not suffice.
     """
 
     def __init__(self) -> None:
@@ -32,26 +32,26 @@ class MemPool:
 
     @property
     def id(self) -> tuple[int, int]:
-        """The two numbers that name the pool in statistics and snapshots."""
+        """Returns the id of the pool in statistics and snapshots: two numbers."""
         return self._id
 
     def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
-        """The segments of this pool on all devices; see :func:`torch.openreg.memory_snapshot`."""
+        """Returns the segments of this pool on all devices; see :func:`torch.openreg.memory_snapshot`."""
         return memory_snapshot(self.id, include_traces)
 
     def empty(self) -> None:
-        """Gives segments without tensors in them back to the devices, after all their work.
+        """Blocks until all tasks are complete, and releases segments that contain no tensor to the devices.
 
-        Nothing is given back while a graph uses the pool, since a replay writes there.
+        Releases nothing while a graph uses the pool, because a replay writes to its memory.
         """
         _C._empty_pool(self.id)
 
 
 @contextmanager
 def use_mem_pool(pool: MemPool, device: DeviceLike = None) -> Iterator[None]:
-    """Context in which the calling thread's allocations on a device come from a pool.
+    """A context in which the calling thread's allocations on a device come from a pool.
 
-    Other threads, such as those that run a backward pass, allocate as ever.
+    Allocations of other threads, such as those of a backward pass, do not.
     """
     index = device_index(device)
     _C._begin_allocate_of_thread_to_pool(index, pool.id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory statistics for people."""
+"""Formats memory statistics as a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDTH = 34
 
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
-    """A table of :func:`torch.openreg.memory_stats`; ``abbreviated`` leaves out the split by size of blocks."""
+    """Returns a table of :func:`torch.openreg.memory_stats`; ``abbreviated`` omits rows of small and large blocks."""
     index = device_index(device)
     stats = memory_stats(index)
     free, total = mem_get_info(index)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``torch.profiler`` says of the device as long as nothing records its work."""
+"""Warns about a profile of the device in ``torch.profiler`` if no installed package records the device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TORCH = str(Path(torch.__file__).parent)
 
 @functools.cache
 def warn_that_nothing_is_recorded() -> None:
-    """Warns once in a process, on the line of the program that started the profile."""
+    """Warns once per process, on the line of the program that started the profile."""
     level, frame = 2, sys._getframe().f_back
     while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
         level, frame = level + 1, frame.f_back
@@ -32,6 +32,6 @@ def warn_that_nothing_is_recorded() -> None:
 
 
 def register_with_profiler() -> None:
-    """Registers a profiler that warns, unless an installed package has one: PyTorch takes the first and no other."""
+    """Registers a profiler that only warns, unless a package provides one, because PyTorch accepts only one."""
     if not _providers.is_brought("profiler"):
         _C._register_silent_profiler()

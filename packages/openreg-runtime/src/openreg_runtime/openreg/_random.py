@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random number generators, one per device.
 
-A state is a CPU tensor of 16 bytes: seed, then offset. Numbers depend on the state alone, not on threads or schedules.
+A state is a CPU tensor of 16 bytes: seed, then offset. The numbers depend only on the state, not on threads or the
+order of tasks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from openreg_runtime.openreg._device import DeviceLike, current_device, device_c
 
 
 class _DefaultGenerators(Sequence[torch.Generator]):
-    """The default generators of the devices, by index; made at first use, so that importing initializes nothing."""
+    """The default generators by device index. They are created on first use, so that an import initializes nothing."""
 
     def __len__(self) -> int:
         return device_count()
@@ -42,27 +43,27 @@ default_generators = _DefaultGenerators()
 
 
 def get_generator(device: torch.device) -> torch.Generator:
-    """The default generator of a device (source: ``torch/_functorch/_aot_autograd/utils.py``)."""
+    """Returns the default generator of a device, for ``torch/_functorch/_aot_autograd/utils.py``."""
     return default_generators[device_index(device)]
 
 
 def get_rng_state(device: DeviceLike = "openreg") -> torch.Tensor:
-    """State of a device's default generator: CPU tensor, uint8, shape (16,)."""
+    """Returns the state of a device's default generator: a CPU tensor of dtype uint8 and shape (16,)."""
     return default_generators[device_index(device)].get_state()
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
-    """:func:`get_rng_state` of every device."""
+    """Returns the states of the default generators of all devices, in order."""
     return [generator.get_state() for generator in default_generators]
 
 
 def set_rng_state(new_state: torch.Tensor, device: DeviceLike = "openreg") -> None:
-    """Sets the state of a device's default generator; takes what :func:`get_rng_state` gave."""
+    """Sets the state of a device's default generator to a result of :func:`get_rng_state`."""
     default_generators[device_index(device)].set_state(new_state)
 
 
 def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
-    """:func:`set_rng_state` for every device, in order. Raises ValueError unless there is one state per device."""
+    """Sets the states of all devices, in order. Raises ValueError unless there is one state per device."""
     states = list(new_states)
     if len(states) != device_count():
         raise ValueError(f"got {len(states)} states for {device_count()} openreg devices; give one per device")
@@ -71,26 +72,26 @@ def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the current device."""
+    """Seeds the default generator of the current device."""
     default_generators[current_device()].manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds every device; ``torch.manual_seed`` calls it."""
+    """Seeds the default generators of all devices. ``torch.manual_seed`` calls this."""
     for generator in default_generators:
         generator.manual_seed(int(seed))
 
 
 def seed() -> None:
-    """Seeds the current device with a random number."""
+    """Seeds the default generator of the current device with a random number."""
     default_generators[current_device()].seed()
 
 
 def seed_all() -> None:
-    """Seeds every device with the same random number."""
+    """Seeds the default generators of all devices with one random number."""
     manual_seed_all(torch.Generator().seed())
 
 
 def initial_seed() -> int:
-    """The seed of the current device's default generator."""
+    """Returns the seed of the current device's default generator."""
     return default_generators[current_device()].initial_seed()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What files keep of a tensor besides its bytes, and the one storage method that PyTorch has for the host only."""
+"""The residency hint of a tensor, which ``torch.save`` stores, and the storage method ``byteswap``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from openreg_runtime import _C
 
 
 def set_resident(tensor: torch.Tensor, resident: bool = True) -> None:
-    """Requests the device to keep ``tensor`` in its fastest memory between uses.
+    """Sets a hint that the device should keep ``tensor`` in its fastest memory between uses.
 
-    The simulated device has one kind of memory, so this changes nothing but :func:`is_resident`. ``torch.save`` and
-    ``torch.load`` keep the hint, as do ``detach()`` and ``.data``; views and copies do not have it. Raises
-    ``RuntimeError`` unless the tensor is on an openreg device. (Source: ``c10::BackendMeta``.)
+    The simulated device has one kind of memory, so this only changes the result of :func:`is_resident`. ``torch.save``,
+    ``torch.load``, ``detach()`` and ``.data`` preserve the hint; views and copies do not have it. PyTorch stores it as
+    ``c10::BackendMeta``. Raises ``RuntimeError`` unless the tensor is on an openreg device.
     """
     _C._set_resident(tensor, resident)
 
 
 def is_resident(tensor: torch.Tensor) -> bool:
-    """Whether :func:`set_resident` was called for this tensor, or for the one from which it was saved."""
+    """Returns True if the tensor has the hint of :func:`set_resident`, possibly from its file."""
     return _C._is_resident(tensor)
 
 
 def patch_storage() -> None:
-    """Makes ``UntypedStorage.byteswap`` work on the device; PyTorch's would dereference a device address and crash."""
+    """Makes ``UntypedStorage.byteswap`` work on the device. PyTorch's method would crash on a device address."""
     torch.UntypedStorage.byteswap = _wrap_byteswap(torch.UntypedStorage.byteswap)  # type: ignore[method-assign]
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors in the queues and pipes of ``torch.multiprocessing``: the receiver maps the sender's memory.
+"""Sends tensors by the queues and pipes of ``torch.multiprocessing``. The receiver maps the sender's memory.
 
-A tensor is pickled as its storage and metadata (source: ``torch/multiprocessing/reductions.py``), so that one reducer
-for storages serves tensors, parameters and modules. A storage is sent as the handle of the segment in which it lies,
-and kept alive here until its receiver has released it.
+PyTorch pickles a tensor as its storage and metadata (``torch/multiprocessing/reductions.py``), so one reducer for
+storages serves tensors, parameters and modules. A message contains the IPC handle of the segment that contains the
+storage. The sender keeps the storage alive until the receiver has released it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from openreg_runtime import _C
 
 Reduced = tuple[Callable[..., torch.UntypedStorage], tuple[Any, ...]]
 
-# What was sent and not released yet, by its IPC reference count.
+# The storages that were sent and that the receiver has not released, by their IPC reference counts.
 _sent: dict[tuple[bytes, int], torch.UntypedStorage] = {}
 
 
 def register_reducer() -> None:
-    """Makes ``torch.multiprocessing`` send storages of this device; others it sends as before."""
+    """Makes ``torch.multiprocessing`` send storages of this device. Other storages are sent as before."""
     ForkingPickler.register(torch.UntypedStorage, _reduce_storage)
 
 
 def ipc_collect() -> None:
-    """Frees tensors that were sent to other processes and that all of them have released.
+    """Releases the memory of sent tensors that all receivers have released (source: ``torch.cuda.ipc_collect``).
 
-    Sending does the same. Memory of a receiver that was killed, or of a message that is never received, stays allocated
-    until this process ends (source: ``torch.cuda.ipc_collect``).
+    Sending a tensor does this, too. If a receiver was killed or a message is never received, the memory stays allocated
+    until this process ends.
     """
     for count in _C._collect_ipc_ref_counts():
         _sent.pop(count, None)
@@ -65,7 +65,7 @@ def _rebuild_storage(
     device: int, segment: bytes, offset: int, size: int, page: bytes, slot: int
 ) -> torch.UntypedStorage:
     own = _sent.pop((page, slot), None)
-    if own is not None:  # a queue read by the process that filled it
+    if own is not None:  # the process receives its own message
         _C._cancel_ipc_ref_count(page, slot)
         return own
     key = (device, segment, offset)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What devices, streams and engines have done. All of it may be read while they work; times are nanoseconds."""
+"""Counters of devices, streams and engines. They may be read while tasks run. Times are in nanoseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openreg_runtime.openreg._device import DeviceLike, device_index
 
 
 class DeviceStats(NamedTuple):
-    """What a device has done since the process started or :func:`reset_device`."""
+    """Counters of a device since the process began or :func:`reset_device`, and its memory."""
 
     launches: int
     copies: int
@@ -23,18 +23,18 @@ class DeviceStats(NamedTuple):
 
 
 class StreamStats(NamedTuple):
-    """What a stream has done since it was made."""
+    """Counters of a stream since its creation."""
 
     launches: int
     copies: int
     bytes_copied: int
-    busy_nanoseconds: int  # in which an engine worked for it
-    submitted: int  # entries ever enqueued: work, waits, delays, time stamps
-    completed: int  # of those, done
+    busy_nanoseconds: int  # time in which an engine executed a task of the stream
+    submitted: int  # tasks that were enqueued, including waits, delays and event records
+    completed: int  # tasks that are complete
 
 
 class EngineStats(NamedTuple):
-    """What one of the engines, which serve all devices, has done since the process started."""
+    """Counters of one engine since the process began. Each engine serves all devices."""
 
     name: str
     tasks: int  # kernels, copies, fills and host functions
@@ -42,21 +42,21 @@ class EngineStats(NamedTuple):
 
 
 def device_stats(device: DeviceLike = None) -> DeviceStats:
-    """Launches, copies, busy time and memory of a device; may be read while it works."""
+    """Returns launches, copies, busy time and memory of a device."""
     return DeviceStats(**_C._get_device_stats(device_index(device)))
 
 
 def stream_stats(stream: torch.Stream | None = None) -> StreamStats:
-    """Work of a stream, by default of the current one."""
+    """Returns the counters of a stream, by default of the current stream."""
     chosen = torch.accelerator.current_stream() if stream is None else stream
     return StreamStats(**_C._get_stream_stats(chosen.stream_id, chosen.device_index))
 
 
 def engine_stats() -> list[EngineStats]:
-    """Work of every engine, of all devices together."""
+    """Returns the counters of every engine, summed over all devices."""
     return [EngineStats(**stats) for stats in _C._get_engine_stats()]
 
 
 def utilization(device: DeviceLike = None) -> int:
-    """Percentage of the past second, 0 to 100, in which an engine worked for a device (source: ``torch.cuda``)."""
+    """Returns the percentage of the past second, 0 to 100, in which an engine executed tasks of a device."""
     return _C._get_utilization(device_index(device))

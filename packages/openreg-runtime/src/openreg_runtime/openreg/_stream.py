@@ -13,43 +13,44 @@ from openreg_runtime.openreg._device import DeviceLike, device, device_index
 
 
 class Stream(torch.Stream):
-    """A queue of work. A lower ``priority`` number is served first (0 to -3; others are clamped).
+    """A stream. Streams with a lower ``priority`` number run first; it is clamped to 0 to -3.
 
-    It lives as long as the process, and costs no thread. ``native_handle`` is the driver's ``orStream_t`` as a number.
+    The stream exists until the process ends, and has no thread. ``native_handle`` is the driver's ``orStream_t`` as a
+    number.
     """
 
     native_handle: int
 
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **identity: int) -> Stream:
-        if identity:  # an existing stream, named by stream_id, device_index and device_type
+        if identity:  # an existing stream, identified by stream_id, device_index and device_type
             return super().__new__(cls, **identity)
         index = device_index(device)
         return super().__new__(cls, device=torch.device("openreg", index), priority=priority)
 
     @property
     def priority(self) -> int:
-        """The priority that the stream has, from 0 down to -3, which is served first."""
+        """Returns the priority of the stream, from 0 to -3. Streams of priority -3 run first."""
         return _C._stream_priority(self.stream_id, self.device_index)
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """The priority served last and the one served first: ``(0, -3)``."""
+        """Returns the lowest and the highest priority: ``(0, -3)``."""
         return _C._stream_priority_range()
 
-    # PyTorch's method takes no subclass of torch.Event.
+    # PyTorch's method rejects subclasses of torch.Event.
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
-        """Marks the work that the stream holds now, in ``event`` or a new one; returns the event."""
+        """Records ``event``, or a new event, in the stream, after the tasks enqueued so far. Returns the event."""
         marked = Event() if event is None else event
         marked.record(self)
         return marked
 
 
 class ExternalStream(Stream):
-    """A stream that another library made with ``orStreamCreate()``, by its handle.
+    """A stream that another library created with ``orStreamCreate()`` (source: ``torch.cuda.ExternalStream``).
 
-    That library keeps the stream alive as long as it is used here. Handle 0 is the default stream of ``device``. Raises
-    RuntimeError for a handle that no stream has, and ValueError if the stream belongs to another device than ``device``
-    (source: ``torch.cuda.ExternalStream``).
+    ``stream_ptr`` is its handle; 0 is the default stream of ``device``. The other library keeps the stream alive while
+    this object is used. Raises RuntimeError for an unknown handle, and ValueError if the stream belongs to another
+    device than ``device``.
     """
 
     def __new__(cls, stream_ptr: int, device: DeviceLike = None) -> ExternalStream:
@@ -68,12 +69,12 @@ class ExternalStream(Stream):
 
 
 def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> ExternalStream:
-    """The stream with a driver's handle; see :class:`ExternalStream` (source: ``torch.cuda``)."""
+    """Returns the stream with this handle of the driver; see :class:`ExternalStream`."""
     return ExternalStream(data_ptr, device)
 
 
 class _EventType(type):
-    """Lets every event of this device count as an instance of :class:`Event`."""
+    """A metaclass that makes every event of this device an instance of :class:`Event` for ``isinstance()``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if super().__instancecheck__(instance):
@@ -82,12 +83,12 @@ class _EventType(type):
 
 
 class Event(torch.Event, metaclass=_EventType):
-    """A mark in a stream; ``elapsed_time`` needs ``enable_timing=True`` on both events.
+    """An event; ``elapsed_time`` requires ``enable_timing=True`` for both events.
 
-    ``Event(...)`` makes a plain ``torch.Event`` of this device, because the methods of ``torch.Stream`` and
-    ``torch.Event`` take no subclass; it counts as an instance of this class all the same. Classes derived from this one
-    have instances of their own. A wait never spins, so ``blocking`` changes nothing. Events cannot be shared between
-    processes: ``interprocess=True`` raises NotImplementedError, and so does ``ipc_handle()``.
+    ``Event(...)`` returns a plain ``torch.Event`` of this device, because methods of ``torch.Stream`` and
+    ``torch.Event`` reject subclasses. ``isinstance()`` nevertheless accepts it as an instance of this class. Classes
+    derived from this class have real instances. ``blocking`` has no effect. Events cannot be shared between processes,
+    so ``interprocess=True`` and ``ipc_handle()`` raise NotImplementedError.
     """
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
@@ -100,14 +101,14 @@ class Event(torch.Event, metaclass=_EventType):
         first = () if cls is Event else (cls,)
         return cast(Event, made(*first, device="openreg", enable_timing=enable_timing, blocking=blocking))
 
-    # PyTorch's method takes no subclass of torch.Event.
+    # PyTorch's method rejects subclasses of torch.Event.
     def elapsed_time(self, other: torch.Event) -> float:
-        """Milliseconds from this event to ``other``; both need ``enable_timing=True`` and must be done."""
+        """Returns the milliseconds from this event to ``other``. Both need ``enable_timing=True`` and are complete."""
         return _C._event_elapsed_time(self, other)
 
     @classmethod
     def from_ipc_handle(cls, device: Any, ipc_handle: bytes) -> Event:  # noqa: ARG003
-        """Raises NotImplementedError: events cannot be shared between processes."""
+        """Raises NotImplementedError, because events cannot be shared between processes."""
         return cls(interprocess=True)
 
 
@@ -116,19 +117,19 @@ def _as_stream(stream: torch.Stream) -> Stream:
 
 
 def current_stream(device: DeviceLike = None) -> Stream:
-    """This thread's current stream of a device."""
+    """Returns this thread's current stream of a device."""
     return _as_stream(torch.accelerator.current_stream(device_index(device)))
 
 
 def default_stream(device: DeviceLike = None) -> Stream:
-    """The stream that a device's work goes to unless another is current."""
+    """Returns the default stream of a device, which is current unless a thread sets another stream."""
     index = device_index(device)
     current = torch.accelerator.current_stream(index)
     return Stream(stream_id=_C._default_stream_id(index), device_index=index, device_type=current.device_type)
 
 
 def _refuse_other_streams(function: str, stream: torch.Stream) -> None:
-    """Raises RuntimeError for a stream of another device type, which PyTorch refuses after it has switched devices."""
+    """Raises RuntimeError for a stream of another device type. PyTorch would change the device before it raises."""
     if stream.device.type != "openreg":
         raise RuntimeError(
             f"torch.openreg.{function}: expected a stream of an openreg device, got one of {stream.device}; "
@@ -137,7 +138,7 @@ def _refuse_other_streams(function: str, stream: torch.Stream) -> None:
 
 
 def set_stream(stream: torch.Stream | None) -> None:
-    """Makes a stream, and its device, current in this thread; ``None`` changes nothing.
+    """Sets the current stream and its device as the current device of this thread; ``None`` changes nothing.
 
     Raises RuntimeError for a stream of another device type.
     """
@@ -147,10 +148,10 @@ def set_stream(stream: torch.Stream | None) -> None:
 
 
 class StreamContext:
-    """Context in which a stream, and its device, are current; ``None`` changes nothing.
+    """A context in which a stream and its device are current; ``None`` changes nothing.
 
-    Entering it raises RuntimeError for a stream of another device type, and then leaves both as they were. An object
-    may be entered again inside itself, but by one thread only: the current stream belongs to the thread.
+    ``__enter__`` raises RuntimeError for a stream of another device type, and changes nothing then. A context may be
+    entered again before it is left, but only by one thread, because each thread has its current stream.
     """
 
     def __init__(self, stream: torch.Stream | None) -> None:
@@ -176,10 +177,10 @@ class StreamContext:
 
 
 def stream(stream: torch.Stream | None) -> StreamContext:
-    """Context in which a stream is current."""
+    """Returns a context in which a stream and its device are current."""
     return StreamContext(stream)
 
 
 def sleep(cycles: int) -> None:
-    """Pauses the current stream, not the host: a kernel of known duration. One cycle is a nanosecond."""
+    """Enqueues a delay on the current stream, in place of a kernel of known duration. A cycle is a nanosecond."""
     _C._delay_current_stream(int(cycles))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finding the places where the host waits for the device without meaning to."""
+"""Sets the sync debug mode, which reports the places where a program synchronizes with the device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ _MODES = ("default", "warn", "error")
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """Allows waits for a stream (0 or ``"default"``), warns of each (1, ``"warn"``) or refuses them (2, ``"error"``).
+    """Allows waits of the host for a stream (0, ``"default"``), warns (1, ``"warn"``) or raises (2, ``"error"``).
 
-    Waits are: reading a result (``item()``, ``cpu()``), copies that are not asynchronous, operators that fall back to
-    the CPU, and ``Stream.synchronize()``; not ``synchronize()``, ``empty_cache()`` and events, which say themselves
-    that they wait. The mode holds for all threads. Raises ValueError for anything else (source: ``torch.cuda``).
+    The mode concerns reading a result (``item()``, ``cpu()``), copies that are not asynchronous, operators that fall
+    back to the CPU, and ``Stream.synchronize()``. It does not concern ``synchronize()``, ``empty_cache()`` and waits
+    for events, which programs call on purpose. It applies to all threads. Raises ValueError for another mode. It
+    corresponds to ``torch.cuda.set_sync_debug_mode``.
     """
     mode = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
     if mode not in range(len(_MODES)):
@@ -22,5 +23,5 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """The mode that :func:`set_sync_debug_mode` set: 0, 1 or 2."""
+    """Returns the mode of :func:`set_sync_debug_mode`: 0, 1 or 2."""
     return _C._get_sync_debug_mode()

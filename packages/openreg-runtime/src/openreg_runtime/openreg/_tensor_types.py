@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch.openreg.FloatTensor`` and the like, which ``tensor.type()`` names (source: ``torch.cuda.FloatTensor``).
+"""Creates classes such as ``torch.openreg.FloatTensor``, the counterpart of ``torch.cuda.FloatTensor``.
 
-PyTorch makes such classes for its own devices when it is imported, before it knows of this one. Whatever takes a class,
-``tensor.type(...)`` and ``module.type(...)``, reads its name in C, and so the name of these has dots.
+``tensor.type()`` returns their names. PyTorch creates such classes only for its own devices. ``tensor.type(...)`` and
+``module.type(...)`` accept a class, and find its dtype by the name that the C structure of the class contains. So that
+name is the full name with dots, such as ``torch.openreg.FloatTensor``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 _MODULE = "torch.openreg"
 
-# Names that are older than dtypes, and those that C++ spells in another way.
+# The prefixes of class names that do not follow from the name of the dtype.
 _NAMES = {
     "uint8": "Byte",
     "int8": "Char",
@@ -33,7 +34,7 @@ _NAMES = {
 
 
 class TensorType(type):
-    """The type of these classes. They have no objects: a call makes a tensor, and isinstance() looks at the tensor."""
+    """The metaclass of these classes. A call of a class returns a tensor, and isinstance() tests a tensor."""
 
     dtype: torch.dtype
     layout: torch.layout
@@ -48,7 +49,7 @@ class TensorType(type):
         return f"<class '{_MODULE}.{cls.__qualname__}'>"
 
     def __getattr__(cls, name: str) -> Any:
-        # torch.FloatTensor.add is the method of every tensor.
+        # As for torch.FloatTensor, attributes such as `add` are those of torch.Tensor.
         return getattr(torch.Tensor, name)
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -57,7 +58,7 @@ class TensorType(type):
         return (instance.device.type, instance.dtype, instance.layout) == ("openreg", cls.dtype, cls.layout)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """A tensor of sizes, values or a storage, as ``torch.FloatTensor`` makes it, on the current device."""
+        """Returns a tensor of sizes, values or a storage on the current device, as ``torch.FloatTensor(...)`` does."""
         return torch.empty(0, dtype=cls.dtype, device="openreg").new(*args, **kwargs)
 
 
@@ -69,13 +70,13 @@ def _name_of(dtype: torch.dtype) -> str:
 
 @cache
 def _dtypes() -> dict[str, torch.dtype]:
-    """The dtypes that a strided tensor may have, by the name of their class; not those of quantized tensors."""
+    """Returns the dtypes of strided tensors by the name of their class, without those of quantized tensors."""
     found = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
     return {_name_of(dtype): dtype for dtype in found if not str(dtype).startswith("torch.q")}
 
 
 def tensor_type(name: str) -> TensorType | None:
-    """The class of this name; None if no dtype has it."""
+    """Returns the class of this name, or None if no dtype has it."""
     dtype = _dtypes().get(name) if name.endswith("Tensor") else None
     if dtype is None:
         return None

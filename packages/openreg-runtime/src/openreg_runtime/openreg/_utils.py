@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that ``torch.load`` calls for the device of a saved location (source: ``torch/serialization.py``)."""
+"""Contains the function that ``torch.load`` calls for the device of a saved location (``torch/serialization.py``)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from openreg_runtime.openreg._device import DeviceLike, unchecked_device_index
 
 
 def _get_device_index(device: DeviceLike, optional: bool = False) -> int:
-    """Index of a location; without a number, the current device.
+    """Returns the device index of a location, or of the current device if the location has no index.
 
-    PyTorch itself checks the range, and then names ``map_location``.
+    Does not check the range, because PyTorch does that and names ``map_location`` in its error.
     """
     if device is None and not optional:
         raise ValueError("expected a device of type 'openreg', got None")

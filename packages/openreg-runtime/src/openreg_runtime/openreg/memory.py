@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The module ``torch.openreg.memory``: everything on memory, under the names of ``torch.cuda.memory``."""
+"""Defines the module ``torch.openreg.memory``, which has the names of ``torch.cuda.memory``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ __all__ = [
     "use_mem_pool",
 ]
 
-# Private in torch.cuda too, and used by programs that follow PyTorch's guide to memory.
+# These are also private in torch.cuda, but PyTorch's guide to memory uses them.
 _PRIVATE_IN_CUDA_TOO = (
     _dump_snapshot,
     _record_memory_history,

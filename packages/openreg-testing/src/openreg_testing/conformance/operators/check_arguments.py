@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks calls with one argument changed: the device raises on the calling line if the CPU does, or results are equal.
+"""Checks calls in which one argument is changed. The device must raise if the CPU raises, and else compute its result.
 
-A fault has one of five names, which a manifest may list under `differs`:
+It must raise in the call itself, not later by an asynchronous error. A fault has one of five names, which a manifest
+may list under `differs`:
 
-- ``arguments: lost``: the kernel causes an asynchronous error, and the device stops. On a GPU, indices in device memory
-  have this effect.
-- ``arguments: bug``: an assertion inside of PyTorch or a kernel fails, but the CPU raises an error for users.
+- ``arguments: lost``: the kernel causes an asynchronous error, which makes the device unusable. On a GPU, invalid
+  indices in device memory have this effect.
+- ``arguments: bug``: an internal assertion of PyTorch or a kernel fails, but the CPU raises an error for users.
 - ``arguments: raises``: the device raises, but the CPU computes a result.
-- ``arguments: computes``: the device computes a result, but the CPU raises or one tensor is on another device.
+- ``arguments: computes``: the device computes a result, but the CPU raises, or one tensor is on another device.
 - ``arguments: result``: both compute, but the results differ.
 """
 
@@ -127,7 +128,7 @@ def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance:
 
 @contextmanager
 def freed_memory(results: list[torch.Tensor], pattern: int) -> Iterator[None]:
-    """Frees memory of the sizes of some results, filled with `pattern`; a call in the block is likely to get it."""
+    """Frees memory that is filled with `pattern`, so that a call in the context probably gets it for its results."""
     freed = [torch.full(result.shape, pattern, dtype=result.dtype) for result in results for _ in range(COPIES)]
     freed.clear()
     yield
@@ -162,7 +163,7 @@ def announce(number: int, where: str) -> None:
 
 
 def arguments_on(op: Any, change: Change, device: str) -> Inputs:
-    """Returns copies of the arguments on a device, except for the tensor that the change moves to another one."""
+    """Returns copies of the arguments on `device`. A tensor that the change moves is on the device of place_of()."""
     torch.manual_seed(2026)
     inputs: Inputs = copy_inputs(op, change.inputs, device)
     place = place_of(change) if device != "cpu" else None

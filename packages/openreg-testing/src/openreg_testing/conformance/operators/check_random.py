@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks random entries: a seed repeats their numbers, calls differ, and the distribution is that of the CPU."""
+"""Checks the results of operators that draw random numbers, after they differed from those of the CPU.
+
+A seed must repeat the numbers, two calls must return different ones, and their distribution must be that of the CPU.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         if outcome.error is not None:
             return outcome.describe()
     dtype = getattr(torch, report.dtype)
-    narrow = dtype if once("cpu").error is not None else None  # then the reference is drawn in a wider dtype
+    narrow = dtype if once("cpu").error is not None else None  # set: the CPU computes the reference in a wider dtype
 
     def reference() -> Outcome:
         return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
@@ -73,7 +76,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         return found
     if not same(first.result, again.result):
         return "not repeatable: two calls after the same seed returned different numbers"
-    # A small result may be drawn twice by chance, so several more calls follow.
+    # Two small results may be equal by chance, so further calls follow.
     repeats = same(first.result, second.result) and all(
         same(first.result, once(subject.device()).result) for _ in range(REPEATS)
     )
@@ -110,7 +113,8 @@ def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]
     if not elements:
         return None
     mine, reference = mine.nan_to_num(), reference.nan_to_num()
-    # Elements may depend on each other (a dropped feature map), so all together count as fewer independent draws.
+    # Elements may depend on each other, as those of a dropped feature map. So the test of all elements together uses
+    # a smaller number of independent draws than there are elements.
     cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
     for one, other, effective in cases:
         allowed = math.sqrt(-math.log(FALSE_ALARM / one.shape[1] / 2) / effective)

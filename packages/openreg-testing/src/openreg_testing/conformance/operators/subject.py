@@ -61,9 +61,9 @@ def synchronize(name: str) -> None:
 
 
 def reset(name: str) -> None:
-    """Makes a device usable that an error stopped, with the backend's reset_device().
+    """Calls the backend's reset_device(), which makes a device usable again after an error.
 
-    If the backend has no such function, checks that the device is still usable; see spent().
+    If the backend has no such function, checks that the device is usable. If it is not, spent() returns the reason.
     """
     own = getattr(module(name), "reset_device", None)
     if own is not None:

@@ -22,9 +22,10 @@ def inputs_of(sample: Any) -> Inputs:
 
 
 def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True) -> Any:
-    """Returns a copy of the arguments for one call on a device, to which devices and generators in them are changed.
+    """Returns copies of the arguments for a call on `device`. Replaces devices and generators among them accordingly.
 
-    An operator without tensor arguments gets the argument `device`, unless `makes_tensors` is false.
+    Adds the argument `device` if no argument is a tensor, because the operator then creates a tensor, unless
+    `makes_tensors` is false.
     """
     args, kwargs = inputs
     storages: dict[Any, Any] = {}
@@ -90,12 +91,15 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
 
 
 def as_strided(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns the numbers of a sparse tensor as a dense one, which accepts any gradient; others are unchanged."""
+    """Returns a sparse tensor as a dense one, which accepts gradients of any layout, and other tensors unchanged."""
     return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
 
 
 def change_dtype(values: Any, narrow: torch.dtype, wide: torch.dtype) -> Any:
-    """Returns the values with tensors and dtype arguments of dtype `narrow` in `wide`, and complex ones accordingly."""
+    """Returns the values, in which tensors of dtype `narrow` are converted to `wide` and dtype arguments replaced.
+
+    The complex dtype of `narrow` becomes that of `wide`.
+    """
     instead = {narrow: wide}
     if narrow.is_floating_point:
         instead[narrow.to_complex()] = wide.to_complex()
