@@ -19,6 +19,39 @@ def current():
     return torch.openreg.current_stream()
 
 
+@bug("race", "wait_stream(third)")
+def a_stream_waits_for_an_event_that_was_recorded_before_the_wait(fixed):
+    side, third = torch.openreg.Stream(), torch.openreg.Stream()
+    x, y = torch.zeros(SIZE, device="openreg"), torch.zeros(SIZE, device="openreg")
+    torch.openreg.synchronize()
+    with torch.openreg.stream(third):
+        y.fill_(3)  # first
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    event = side.record_event()
+    side.wait_stream(third)
+    torch.openreg.current_stream().wait_event(event)
+    if fixed:
+        torch.openreg.current_stream().wait_stream(third)
+    z = y + 1  # second
+    torch.openreg.synchronize()
+    return z
+
+
+@bug("race", "torch.openreg.current_stream(1).wait_stream(side)")
+def a_stream_of_the_second_device_does_not_wait(fixed):
+    side = torch.openreg.Stream(device="openreg:1")
+    x = torch.zeros(SIZE, device="openreg:1")
+    torch.openreg.synchronize(1)
+    with torch.openreg.stream(side):
+        x.add_(2)  # first
+    if fixed:
+        torch.openreg.current_stream(1).wait_stream(side)
+    y = x + 1  # second
+    torch.openreg.synchronize(1)
+    return y
+
+
 @bug("race", "side.wait_stream(torch.openreg.default_stream())")
 def a_side_stream_reads_before_the_write(fixed):
     side = torch.openreg.Stream()

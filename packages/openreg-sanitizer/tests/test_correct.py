@@ -137,6 +137,30 @@ def test_the_shadow_does_not_grow_with_the_steps():
     assert last["accesses"] <= 2 * first["accesses"]
 
 
+INDEX = torch.tensor([0, 2, 1, 3])
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda c, i: c[i],
+        lambda c, i: c.index_select(0, i),
+        lambda c, i: c.gather(0, i[:, None].expand(4, 16)),
+        lambda c, i: torch.nn.functional.embedding(i, c),
+        lambda c, i: c.take(i),
+        lambda c, _: c.flip(0),
+        lambda c, _: c.roll(1, 0),
+        lambda c, _: c.tril(),
+        lambda c, _: c.repeat(2, 1),
+        lambda c, _: torch.where(torch.zeros(8, 1, dtype=torch.bool, device=c.device), c, 0),
+    ],
+)
+def test_a_cache_that_is_written_in_part_may_be_selected_from(select):
+    cache = torch.empty(8, 16, device="openreg")
+    cache[:4].fill_(1)
+    select(cache, INDEX.to("openreg"))
+
+
 def test_copies_between_devices():
     x = torch.ones(256, device="openreg")
     y = x.to("openreg:1", non_blocking=True) + 1

@@ -6,6 +6,8 @@ import sys
 
 TESTS = """
 import torch
+import openreg_ops
+import openreg_sanitizer
 
 def work(fixed):
     side = torch.openreg.Stream()
@@ -55,7 +57,7 @@ def test_a_test_with_a_finding_fails(tmp_path):
     assert "2 failed, 1 passed" in output
     assert output.count("openreg-sanitizer: race:") >= 2
     assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
-    assert "first: test_streams.py:9  x.mul_(2)" in output
+    assert "first: test_streams.py:11  x.mul_(2)" in output
 
 
 def test_without_the_option_nothing_fails(tmp_path):

@@ -243,6 +243,38 @@ print(host.sum())
 """
 
 
+def test_a_view_of_pinned_memory_is_looked_at_once(program):
+    code = "h = torch.zeros(16, 16).pin_memory()\nprint(h[:, 1:].t().sum().item())\n"
+    done = program(code, OPENREG_SANITIZER="1", OPENREG_POISON="1")
+    assert (done.stdout, done.stderr) == ("0.0\n", "")
+
+
+WAITED = """
+side = torch.openreg.Stream()
+x = torch.ones(1024, device="openreg")
+side.wait_stream(torch.openreg.current_stream())
+with torch.openreg.stream(side):
+    x.mul_(2)
+    total = x.sum().item()
+y = x + 1
+print(total)
+"""
+
+
+def test_reading_a_number_is_a_wait_also_under_launch_blocking(program):
+    done = program(WAITED, OPENREG_SANITIZER="1", OPENREG_LAUNCH_BLOCKING="1")
+    assert (done.stdout, done.stderr) == ("2048.0\n", "")
+
+
+SWALLOWED = RACE.replace("y = x + 1", "try:\n    y = x + 1\nexcept RuntimeError:\n    y = None")
+
+
+def test_a_finding_whose_error_the_program_catches_is_written(program):
+    done = program(SWALLOWED, fresh=True, OPENREG_SANITIZER="raise")
+    assert (done.returncode, done.stdout) == (66, "done\n")
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
+
+
 def test_poison_in_pinned_memory_is_found_where_the_host_reads_it(program):
     done = program(PINNED, OPENREG_SANITIZER="1", OPENREG_POISON="1")
     assert "access: program.py:9  print(host.sum())" in done.stderr
