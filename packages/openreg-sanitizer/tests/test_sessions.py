@@ -51,7 +51,7 @@ def test_a_suppressed_finding_of_a_thread_is_not_written(capfd):
             side.wait_stream(torch.openreg.current_stream())
             with torch.openreg.stream(side):
                 x.mul_(2)  # openreg-sanitizer: ignore
-            x + 1  # noqa: B018
+            _ = x + 1
             torch.openreg.synchronize()
 
     thread = threading.Thread(target=work)
@@ -142,7 +142,7 @@ def test_an_allocation_that_waits_for_memory_orders_nothing():
                 x.mul_(2)
             del cached
             large = torch.empty(13 << 20, device="openreg")
-            x + 1  # noqa: B018
+            _ = x + 1
             del large
         assert kinds(session) == ["race"]
     finally:

@@ -23,8 +23,8 @@ void check_sync_allowed(const char* name, c10::Stream stream);
 
 // Enqueues `function()` on `stream` and blocks until it has run. Rethrows the function's exception, and adds the
 // operator's name to a c10::Error. The exception concerns only this call, so it does not become the device's sticky
-// error. Throws c10::AcceleratorError if the device has a sticky error from an earlier task. `operands` are those of
-// runtime::launch() (openreg/runtime/launch.h). Releases the GIL while it blocks.
+// error. Throws a sticky error that the device already has. `operands` are those of runtime::launch(). Releases the GIL
+// while it blocks.
 void run_and_wait(const char* name, c10::Stream stream, c10::function_ref<void()> function,
                   const runtime::Operands* operands);
 
@@ -37,8 +37,7 @@ void wait_for(const char* name, c10::Device device, Compute compute, const runti
   run_and_wait(name, stream, compute, operands);
 }
 
-// Launches `kernel(args...)` on the device's current stream, with CPU aliases in place of device tensors, and returns
-// its result. Blocks until the kernel has run, and throws what check_sync_allowed() and run_and_wait() throw.
+// Returns the result of `kernel(args...)` on aliases. Blocks until the kernel has run, and throws as wait_for() does.
 template <class... Args, class Kernel>
 auto run_kernel_and_wait(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);

@@ -14,9 +14,9 @@ namespace openreg::runtime {
 using KernelState = std::unique_ptr<void, orReleaseFunction_t>;
 
 // Enqueues a kernel. Releases the GIL and the calling thread's OpenMP workers while it blocks, for example on a full
-// queue. On success the device owns the kernel's state and `state` is null; on failure `state` still owns it. `state`
-// becomes null before the GIL is reacquired, because that may unwind the thread's stack, and the state must not be
-// released twice. `operands` may be null, which means that they are unknown.
+// queue. On success the device owns the kernel's state. `state` is emptied before the GIL is reacquired, because
+// that may end the thread by unwinding its stack. On failure `state` stays the owner. `operands` may be null, which
+// means that they are unknown.
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state);
 

@@ -29,7 +29,7 @@ struct BlockPool {
   const bool is_small;
   PrivatePool* const owner;  // null in the default pool
   FreeBlocks free;
-  size_t searches = 0;  // number of searches for a free block; Block::freed_at holds values of this counter
+  size_t searches = 0;  // number of searches for a free block, the clock of Block::freed_at
 };
 
 // A pool that serves only allocations that one of its filters accepts.
@@ -41,8 +41,8 @@ struct PrivatePool {
   const PoolId id;
   BlockPool small{true, this};
   BlockPool large{false, this};
-  int users = 0;               // graphs and MemPools that use it; at 0, shrink(kDefaultPool) includes the pool
-  int routes = 0;              // number of active filters (PoolFilter) of this pool
+  int users = 0;               // without users, shrink(kDefaultPool) includes it
+  int routes = 0;              // number of active filters
   size_t segments = 0;         // number of segments
   bool used_by_graph = false;  // a capture used it, so a replay may write to its free blocks
 };
@@ -51,8 +51,8 @@ inline PoolId BlockPool::id() const {
   return owner == nullptr ? kDefaultPool : owner->id;
 }
 
-// A filter that directs an allocation to pool `id` if `accepts` returns true for the stream that is current then. If
-// `for_capture` is true, a capture has set the filter, and it accepts only capturing streams.
+// A filter that directs allocations to pool `id` if `accepts` returns true for the stream that is current at the
+// allocation. With `for_capture`, the accepted streams are capturing.
 struct PoolFilter {
   PoolId id;
   std::function<bool(int64_t stream)> accepts;
@@ -62,8 +62,8 @@ struct PoolFilter {
 // The pools of one device. Not thread-safe. Except in shrink(), an id is that of a private pool, not kDefaultPool.
 class Pools {
  public:
-  // Returns the pool from which a block of `size` bytes for `stream` is allocated. That is the pool of the oldest
-  // active filter that accepts the stream, or the default pool if no filter does.
+  // Returns the pool that serves a block of `size` bytes for `stream`: that of the first filter that accepts the
+  // stream, otherwise the default pool.
   BlockPool& pool_for(size_t size, int64_t stream) {
     BlockPool& ordinary = is_small(size) ? small_ : large_;
     return routes_.empty() ? ordinary : routed(ordinary, stream);
@@ -71,12 +71,11 @@ class Pools {
   BlockPool& small() { return small_; }
   BlockPool& large() { return large_; }
 
-  // Activates a filter and adds one user to its pool. Creates the pool if it does not exist.
+  // Activates a filter and adds one user to its pool. Creates the pool if there is none.
   void begin_pool_filter(PoolFilter route);
-  // Ends the newest filter of the pool, whose user stays until release(). Returns false if no filter of the pool is
-  // active.
+  // Ends the latest filter of the pool, but keeps its user. Returns false if no filter of the pool is active.
   bool end_pool_filter(PoolId id);
-  // Adds one user to the pool. Creates the pool if it does not exist.
+  // Adds one user to the pool. Creates the pool if there is none.
   void retain(PoolId id);
   // Removes one user from the pool. Returns false if it has none.
   bool release(PoolId id);
@@ -96,8 +95,8 @@ class Pools {
   BlockPool small_{true, nullptr};
   BlockPool large_{false, nullptr};
   std::map<PoolId, PrivatePool> private_;
-  std::vector<PoolFilter> routes_;  // the active filters, oldest first
-  int captures_ = 0;                // number of active filters for captures
+  std::vector<PoolFilter> routes_;
+  int captures_ = 0;  // number of active filters for captures
 };
 
 }  // namespace openreg::runtime

@@ -12,8 +12,8 @@
 
 namespace openreg::runtime {
 
-// A counter of blocks, segments or bytes. It stores no freed amount, because freed() computes it from the other
-// members; so a release costs one subtraction.
+// A counter for one kind of pool. It does not count what was freed, because that follows from the other members, so
+// that a release is one subtraction.
 struct Counter {
   void increase(size_t amount) {
     current += static_cast<int64_t>(amount);
@@ -62,12 +62,11 @@ struct PoolCounters {
     peak = of[0].current + of[1].current;
   }
 
-  std::array<Counter, 2> of;  // by BlockPool::is_small: 0 for large pools, 1 for small ones
-  int64_t peak = 0;           // greatest sum of both `current` since the last reset_peak()
+  std::array<Counter, 2> of;  // large, small
+  int64_t peak = 0;
 };
 
-// All statistics of the allocator. AllocatorReporter, which owns them, updates most of them, before it calls observers,
-// because events contain totals. Other parts of the allocator count inactive splits, retries and synchronizations.
+// All statistics. AllocatorReporter updates them before it calls observers, because events contain totals.
 struct Statistics {
   void block_allocated(const Block& block) {
     const BlockPool& pool = *block.segment->pool;

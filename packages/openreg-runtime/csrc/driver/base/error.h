@@ -32,8 +32,7 @@ std::string join(const Parts&... parts) {
   return text.str();
 }
 
-// Throws Error(code) unless `condition` is true. join() forms the message from the arguments after the code; it states
-// the fault and the remedy.
+// Throws Error(code) unless `condition` holds. The arguments after the code form the message: the fault and the remedy.
 #define OPENREG_DRIVER_CHECK(condition, code, ...)                                  \
   do {                                                                              \
     if (!(condition)) {                                                             \

@@ -14,8 +14,8 @@
 
 namespace openreg::driver {
 
-// The threads of the engines and the timer. They start before the first task is enqueued, and after stop() they cannot
-// start again. The caller of start(), pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
+// The threads of the engines and the timer, which start with the first task and never restart. The caller of start(),
+// pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
 class EngineThreads {
  public:
   // With `one_engine`, only the compute engine executes tasks, and no timer thread exists.
@@ -24,19 +24,19 @@ class EngineThreads {
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
 
-  // Starts the threads if they do not run yet. Every call that enqueues a task calls this first. Throws
-  // Error(orErrorDeinitialized) after stop().
+  // Starts the threads unless they run. Must be called before a task is enqueued. Throws Error(orErrorDeinitialized)
+  // after stop().
   void start() {
     if (!running_) [[unlikely]] {
       start_threads();
     }
   }
-  // Stops the engines from starting tasks, and blocks until none executes one. Releases the mutex while it blocks.
+  // Blocks until no engine executes a task; none starts another before resume(). Releases the mutex while it blocks.
   // Throws Error(orErrorNotSupported) on an engine thread.
   void pause(Lock& lock);
-  // Ends one call of pause(). The engines go on after as many calls as of pause().
+  // Reverts one call of pause().
   void resume();
-  // Ends the threads, each after the task that it executes, and joins them.
+  // Ends and joins the threads after the tasks that they execute.
   void stop();
 
  private:

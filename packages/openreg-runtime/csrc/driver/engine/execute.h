@@ -21,9 +21,8 @@ struct Failure {
   bool device_lost = false;
 };
 
-// Executes the task, counts it in `counters` and returns its failure. If `skip` is true or a fault was injected into
-// the task, executes nothing, but still frees what the task owns: a kernel's state or a copy's staging memory. Never
-// throws.
+// Executes the task, adds to `counters` and returns its failure. With `skip` or an injected fault, only releases what
+// the task owns. Never throws.
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

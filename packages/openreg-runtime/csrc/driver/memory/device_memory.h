@@ -39,15 +39,14 @@ class DeviceMemory {
   // Returns the handle that share() has made for the allocation that starts at `address`, or nullopt if there is none
   // yet. Throws Error(orErrorInvalidDevicePointer) if no allocation starts there.
   std::optional<orIpcMemHandle_t> handle_of(const void* address) const;
-  // Returns the handle by which other processes import the allocation that starts at `address`. The first call moves
-  // its bytes into a shared memory object; the address stays. The caller guarantees that no task accesses the
-  // allocation meanwhile. Throws Error(orErrorInvalidDevicePointer) if no allocation starts there, and
-  // Error(orErrorMemoryAllocation) if the system refuses the object.
+  // Moves the allocation that starts at `address` into a shared object, unless it lies in one. Returns its handle for
+  // other processes. The caller guarantees that nothing uses the allocation meanwhile. Throws
+  // Error(orErrorInvalidDevicePointer) if no allocation starts there, and what SharedAllocation's constructor throws.
   orIpcMemHandle_t share(void* address);
-  // Makes the handles of share() invalid for processes that have not opened them yet. Called at process exit. Does
-  // nothing if a thread holds the mutex, because that thread may have ended without releasing it.
+  // Withdraws all shared allocations, so that processes that have not opened them yet cannot. For process exit; does
+  // nothing if another thread holds the mutex, because that thread may not run any more.
   void withdraw_shared() noexcept;
-  // Returns the table of allocations of other processes that this device has imported.
+  // Returns the memory of other processes that this device has imported.
   ImportWindow& imports() { return imports_; }
   const ImportWindow& imports() const { return imports_; }
   // Returns true if all the bytes lie inside one allocation or one import. `address` belongs to this device.

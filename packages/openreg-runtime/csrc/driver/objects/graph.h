@@ -25,13 +25,12 @@ struct GraphNode {
   Task task;               // for a wait only its kind is valid
   size_t wait_branch = 0;  // for a wait: the branch and the place of the node that it follows
   uint64_t wait_place = 0;
-  std::vector<orOperand> operands;  // stored even without a subscriber, because one may subscribe before a replay
+  std::vector<orOperand> operands;  // kept without observers, too, because one may observe a replay
   bool has_operands = false;        // true if the launch declared its operands, possibly none
 };
 
-// The content of a graph. Owns the state of its kernels and the streams of its branches. The graph's handle and its
-// launches that are not complete share ownership of it. The owner that is released last must not hold the scheduler's
-// mutex, because the destructor locks it.
+// The content of a graph. Owns the state of its kernels and the streams of its branches. Handle and queued launches
+// share ownership. The last owner must not hold the scheduler's mutex, because the destructor locks it.
 struct GraphBody {
   GraphBody(ObjectTable& objects_, std::mutex& mutex_) : objects(objects_), mutex(mutex_) {}
   GraphBody(const GraphBody&) = delete;
@@ -44,8 +43,7 @@ struct GraphBody {
   std::vector<GraphNode> nodes;
   // The streams on which the branches are replayed. The first is null, because branch 0 uses the stream of the launch.
   std::vector<Stream*> branches;
-  // The stream of the newest launch and the ticket of that launch's last task. A launch on another stream waits for the
-  // ticket, because launches of one graph must not overlap. Guarded by the scheduler's mutex.
+  // The end of the newest launch, for which a later launch waits. Guarded by the scheduler's mutex.
   Stream* last_stream = nullptr;
   uint64_t last_ticket = 0;
 };
@@ -60,8 +58,8 @@ inline orGraph_t handle_of(const Graph& graph) {
   return reinterpret_cast<orGraph_t>(HandleTable<Graph>::handle(graph));
 }
 
-// A vector clock, as in distributed systems: for each branch of a capture, the number of its nodes that come before a
-// given place. One number would not do, because nodes of different branches have no order unless an event sets one.
+// The number of nodes in each branch of a capture that a place follows. A vector clock, as in distributed systems,
+// because branches have no order in common.
 using VectorClock = std::vector<uint64_t>;
 
 // A capture in progress. Guarded by the scheduler's mutex.

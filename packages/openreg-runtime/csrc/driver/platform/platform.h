@@ -8,8 +8,7 @@
 
 namespace openreg::driver::platform {
 
-// Returns the page size in bytes. The addresses, sizes and offsets of all functions of this header that reserve,
-// allocate, commit, share or map memory are multiples of it.
+// Returns the page size in bytes. Every size and address below is a multiple of it.
 size_t page_size();
 
 // Returns the memory that this process may use, in bytes: the limit of its container if there is one, else the
@@ -30,7 +29,7 @@ bool commit(void* address, size_t size) noexcept;
 // Returns the memory behind a part of an accessible reservation to the system; its content is lost.
 void decommit(void* address, size_t size) noexcept;
 
-// Makes every access to a part of an accessible reservation fault. No memory may be in use there.
+// Makes a part of an accessible reservation, in which no memory is in use, fault on every access.
 void make_inaccessible(void* address, size_t size) noexcept;
 
 // Releases a whole reservation.
@@ -44,21 +43,18 @@ void free_pages(void* address, size_t size) noexcept;
 // A shared memory object that several processes map. The owner of this value calls close_shared() once; mappings stay
 // valid afterwards.
 struct SharedMemory {
-  intptr_t object = -1;  // a descriptor or handle of this process
-  size_t size = 0;       // bytes
-  // Identifies the object together with the creator's process_id(), until the creator closes the object or ends. Set
-  // only by create_shared().
-  uint64_t number = 0;
+  intptr_t object = -1;     // a descriptor or handle of this process
+  size_t size = 0;          // bytes
+  uint64_t number = 0;      // identifies it, with the creator's process number, until the creator closes it or ends
   bool is_creator = false;  // true in the creator, the process that called create_shared()
 };
 
 // Creates a zero-filled object of `size` bytes, which only processes of the same user can open. Returns false if the
 // system refuses.
 bool create_shared(size_t size, SharedMemory& memory);
-// Opens an object that another process created. `process` is that process's process_id(), `number` is
-// SharedMemory::number there. Both are hostile input, which may identify any file of that process. So the kind and the
-// owner are checked first, and only shared memory of this user is opened. Returns false if the numbers do not identify
-// an object that create_shared() made for this user, or if the system refuses.
+// Opens an object of another process by that process's number and the object's number there. Both numbers are hostile
+// input: unless they identify a shared object of this user, only kind and owner of what they identify are read.
+// Returns false if it is not an object of create_shared() for this user with a fixed length, or if the system refuses.
 bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory);
 // Closes an object from open_shared() or create_shared(). No process can open an object after its creator closed it.
 void close_shared(SharedMemory& memory) noexcept;

@@ -30,17 +30,15 @@ class SeededSchedule final : public DeferredSchedule {
         tracer_(tracer) {}
 
   Stream* next() override;
-  // Advances the clock by the task's duration, which a subscriber supplies, or else the seed.
+  // Advances the clock by a duration from a subscriber or the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Returns the nanoseconds until the first pending request times out (a second), after which progress threads and
-  // signals out of order may decide. 0: no request can time out, so the engine sleeps until it is woken.
+  // Returns the time until a request has waited too long.
   uint64_t longest_sleep() const override;
-  // Runs one task if one can run. On a progress thread, runs nothing while other threads are active.
+  // Runs one task.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
   void after_submit(Lock& lock) override;
-  // Wakes the engine, because a semaphore was signaled or has failed. The engine takes the signal only when no task can
-  // run without it.
+  // Wakes the engine, because a semaphore was signaled or has failed; the engine acts when its turn has come.
   void note_signal() { engine_.wake(); }
 
  private:
@@ -55,16 +53,15 @@ class SeededSchedule final : public DeferredSchedule {
   Semaphores& semaphores_;
   CommandProcessor& processor_;
   TaskTracer& tracer_;
-  // Times are in nanoseconds of the steady clock.
-  uint64_t looked_at_ = 0;      // time of the last call of next()
-  uint64_t active_at_ = 0;      // time when a thread that is no progress thread last enqueued, or ended a request
-  uint64_t blocked_by_ = 0;     // SemaphoreWait::number of the wait whose signal next() needs first
-  uint64_t blocked_since_ = 0;  // time since when `blocked_by_` is that wait
-  size_t polls_ = 0;            // consecutive queries for which no task could run
+  uint64_t looked_at_ = 0;   // time of the last call of next(), in nanoseconds of the steady clock
+  uint64_t active_at_ = 0;   // time of the last launch or wait of a thread that decides the order
+  uint64_t blocked_by_ = 0;  // number of the first semaphore wait that blocks a request, since `blocked_since_`
+  uint64_t blocked_since_ = 0;
+  size_t polls_ = 0;  // consecutive queries for which no task could run
 };
 
-// Returns a reference to a thread-local flag. It is true if orThreadSetProgress() has made the calling thread a
-// progress thread, which drives communication.
+// Returns a thread-local flag, for reading and writing, that is true on threads that drive communication
+// (orThreadSetProgress()).
 bool& is_progress_thread();
 
 }  // namespace openreg::driver

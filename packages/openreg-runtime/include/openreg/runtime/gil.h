@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A guard that releases the GIL while a thread blocks, and the hooks through which it does so. The runtime library
-// calls Python only through these hooks.
+// Functions that release the GIL while a thread blocks. The library reaches Python only through the hooks set here.
 #pragma once
 
 #include "openreg/runtime/export.h"
@@ -19,9 +18,9 @@ struct GilHooks {
 // Sets the hooks, by a copy that is valid until the process ends. The Python module calls this once. Thread-safe.
 OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
 
-// Returns immediately, unless another thread has finalized Python; then blocks until the process ends. It blocks
-// because an attempt to acquire the GIL would end the calling thread by unwinding its stack (pthread_exit()). PyTorch
-// acquires the GIL in destructors, and unwinding out of a destructor aborts the process. Thread-safe.
+// Blocks until the process ends if another thread has finalized Python, else returns at once. If the calling thread
+// went on, its next attempt to acquire the GIL would end it by unwinding its stack. PyTorch acquires the GIL in
+// destructors, where that aborts the process. Thread-safe.
 OPENREG_RUNTIME_API void rest_if_interpreter_ended();
 
 // A guard that releases the GIL, if the calling thread holds it, and acquires it again in its destructor.

@@ -50,10 +50,9 @@ struct MemoryEvent {
 //   - acquire the GIL or a lock whose holder may allocate or release device memory, because that thread may be blocked
 //     on the allocator's lock;
 //   - block on the device;
-//   - enqueue a launch, a copy or an event, because that blocks if a queue is full;
-//   - allocate or release device memory, or call observe_memory() or stop_observing_memory(). A callback that enqueues,
-//     allocates or calls one of these functions gets a c10::Error. A release inside a callback warns, and the memory
-//     stays allocated;
+//   - enqueue a launch, a copy or an event, which blocks if a queue is full, or call the allocator, observe_memory() or
+//     stop_observing_memory(). Each of these throws c10::Error inside a callback. Memory that is released there stays
+//     allocated, with a warning;
 //   - throw. A callback that throws is not called again, and stop_observing_memory() throws the text of its exception.
 // Observers do not work in a forked child, which must not use the device.
 struct MemoryObserver {
@@ -62,15 +61,14 @@ struct MemoryObserver {
   int device = -1;                    // index of a device; -1: all devices
 };
 
-// Subscribes an observer and returns the id of the subscription. Existing allocations are not reported;
-// torch.openreg.memory_snapshot() in Python lists them. Throws c10::ValueError if the callback is empty, or if the
-// kinds are 0 or unknown. Throws c10::Error if the device does not exist, and inside a callback. Thread-safe.
+// Subscribes an observer and returns the id of the subscription. Existing allocations are not reported, but
+// memory_snapshot() contains them. Throws c10::ValueError if the callback is empty, or if the kinds are 0 or unknown.
+// Throws c10::Error if the device does not exist, and inside a callback. Thread-safe.
 OPENREG_RUNTIME_API uint64_t observe_memory(MemoryObserver observer);
 
-// Ends a subscription. When this returns, its callback is not running and will not run again. Throws c10::Error if no
-// subscription has this id, for example because it has ended, and inside a callback. If the subscription's callback has
-// thrown, ends the subscription, then throws c10::Error with the text of that exception. Does nothing in a forked
-// child. Thread-safe.
+// Ends a subscription. When this returns, its callback is not running and will not run again. Throws c10::Error if
+// there is no such subscription, for example because it has ended, and inside a callback. If the callback has thrown,
+// ends the subscription, then throws c10::Error with its text. Does nothing in a forked child. Thread-safe.
 OPENREG_RUNTIME_API void stop_observing_memory(uint64_t subscription);
 
 }  // namespace openreg::runtime

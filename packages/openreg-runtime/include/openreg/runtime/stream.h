@@ -20,26 +20,25 @@ OPENREG_RUNTIME_API c10::Stream exchange_stream(c10::Stream stream);
 // Returns the default stream of a device. Never initializes the device.
 OPENREG_RUNTIME_API c10::Stream default_stream(c10::DeviceIndex index);
 
-// Returns a stream of one of the device's two pools: 32 streams of the highest priority, and 32 of the lowest. Each
-// call returns the next stream of its pool, in turn. The streams exist until the process ends. Implements
-// c10::impl::DeviceGuardImplInterface::getStreamFromGlobalPool().
+// Returns, in turn, one of 32 streams per device and priority class (source:
+// c10::impl::DeviceGuardImplInterface::getStreamFromGlobalPool). The streams exist until the process ends.
 OPENREG_RUNTIME_API c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority);
 // Creates a stream. Streams with a lower priority number run first, and numbers are clamped to the device's range. The
 // stream exists until the process ends, because a c10::Stream has no owner.
 OPENREG_RUNTIME_API c10::Stream new_stream(c10::DeviceIndex index, int priority);
 
-// Returns the driver's handle of a stream, which is valid as long as the stream. Throws c10::Error inside a callback of
-// observe_memory() (memory_observer.h), because a caller needs the handle to enqueue tasks, and that may block.
+// Returns the driver's handle of a stream. Valid as long as the stream. Throws c10::Error inside a callback of
+// observe_memory(), because a task that is enqueued there may block.
 OPENREG_RUNTIME_API orStream_t native_handle(c10::Stream stream);
 // Returns the stream of a handle, which may come from another library. The owner of the handle keeps it valid as long
 // as the stream is used. Throws c10::Error for an unknown handle.
 OPENREG_RUNTIME_API c10::Stream stream_from_handle(orStream_t handle);
 
-// Returns true if all tasks of the stream are complete. Throws c10::AcceleratorError if the device has a sticky error
-// or the stream is capturing.
+// Returns true if all tasks of the stream are complete. Throws c10::AcceleratorError: the device's sticky error, or
+// that the stream is capturing.
 OPENREG_RUNTIME_API bool query_stream(c10::Stream stream);
 // Blocks until all tasks that are in the stream's queue now are complete. Releases the GIL while it blocks. Throws
-// c10::AcceleratorError if the device has a sticky error or the stream is capturing.
+// c10::AcceleratorError: the device's sticky error, or that the stream is capturing.
 OPENREG_RUNTIME_API void synchronize_stream(c10::Stream stream);
 
 }  // namespace openreg::runtime

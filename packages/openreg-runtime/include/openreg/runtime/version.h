@@ -6,17 +6,15 @@
 
 namespace openreg::runtime {
 
-// The number of incompatible changes of the headers in this folder. A package that was compiled with one number cannot
-// be used with a runtime of another. Packages of this project check it before import, in Python, by
-// openreg_runtime.require_matching_build(). Other native plug-ins call require_abi_version().
+// The number of incompatible changes of the headers in this folder. A package that was compiled with one number does
+// not load with a runtime of another: see require_abi_version().
 constexpr int kAbiVersion = 10;
 
 // Returns the kAbiVersion with which the loaded runtime library was compiled. Thread-safe.
 OPENREG_RUNTIME_API int abi_version();
 
 // Throws c10::Error, with `package`, both numbers and the remedy, unless `compiled` is the number of the loaded
-// runtime. A native plug-in without a build record (_build.json) calls it with kAbiVersion before it registers
-// anything. Thread-safe.
+// runtime. Every native package calls it with kAbiVersion before it registers anything. Thread-safe.
 OPENREG_RUNTIME_API void require_abi_version(const char* package, int compiled);
 
 }  // namespace openreg::runtime
