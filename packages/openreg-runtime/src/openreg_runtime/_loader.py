@@ -24,7 +24,7 @@ class _Package(NamedTuple):
 def load_plugins() -> None:
     """Imports every plug-in, after the plug-ins of the distributions that its distribution requires.
 
-    openreg-autoload calls this when torch is imported (entry point group ``torch.backends``); programs may call it too.
+    A package of the entry point group ``torch.backends`` calls this when torch is imported; programs may call it too.
     Has no effect on modules that are imported already. Raises ImportError if a plug-in was compiled for another ABI or
     torch, before its import, or if its import fails. The message names the plug-in, its distribution, the root cause
     and the remedy. The plug-in's exception is chained.
