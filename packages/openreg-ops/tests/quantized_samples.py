@@ -50,7 +50,7 @@ def parameters_of(tensor):
 
 
 def assert_equal(ours, theirs, *, strides=True):
-    """Integers and quantisers are the same, dense numbers as near as one kernel's are, and ours are on the device."""
+    """Integers and quantizers are the same, dense numbers as near as one kernel's are, and ours are on the device."""
     mine, others = pytree.tree_leaves(ours), pytree.tree_leaves(theirs)
     assert len(mine) == len(others)
     for one, other in zip(mine, others, strict=True):

@@ -54,7 +54,7 @@ def test_a_gradient_of_many_rows():
     )
 
 
-def test_renormalising_rows():
+def test_renormalizing_rows():
     weights = [table().detach() * 3, None]
     weights[1] = weights[0].to(DEVICE)
     indices = torch.tensor([1, 4, 1])

@@ -28,7 +28,7 @@ def layers():
     bytes_, x = quantized(3, 8).to(DEVICE), numbers(3, 8).to(DEVICE)
     return {
         "quantize": lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
-        "dequantise": lambda: wide.dequantize(),
+        "dequantize": lambda: wide.dequantize(),
         "integers": lambda: wide.int_repr(),
         "copy": lambda: wide.clone(),
         "views": lambda: wide.t().reshape(-1),

@@ -310,7 +310,7 @@ def test_the_host_does_not_wait(gate):
     assert is_busy()
 
 
-def test_initialisers_of_modules():
+def test_initializers_of_modules():
     with torch.device(DEVICE):
         linear = torch.nn.Linear(400, 300)
         torch.nn.init.xavier_normal_(linear.weight)

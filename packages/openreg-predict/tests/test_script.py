@@ -77,7 +77,7 @@ def test_a_roofline_is_drawn(script, tmp_path, capsys):
 @pytest.mark.parametrize("named", ["openreg", "cuda"])
 def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
     path = tmp_path / "train.py"
-    moved = SCRIPT.replace("optimizer =", "model = model.cuda()\noptimiser =")
+    moved = SCRIPT.replace("optimizer =", "model = model.cuda()\noptimizer =")
     path.write_text(moved.replace("DEVICE", named), "utf-8")
     assert run("run", path, "--device", "h100", "--on", "openreg", "--json", "--trace", tmp_path / "trace.json") == 0
     found = json.loads(capsys.readouterr().out)

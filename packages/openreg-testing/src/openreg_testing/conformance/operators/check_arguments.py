@@ -28,7 +28,7 @@ from . import subject
 from .changes import CPU, SECOND, Change, call_of, changes
 from .check_random import draws
 from .comparison import difference
-from .entries import UNINITIALISED, samples_of
+from .entries import UNINITIALIZED, samples_of
 from .outcome import Outcome, attempt
 from .tasks import CASE_PREFIX
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
@@ -101,7 +101,7 @@ def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, st
     if change.to:
         return "computes", "a tensor of another device is accepted"
     tolerance = report.tolerance or (0, 0)
-    values = op.name not in UNINITIALISED
+    values = op.name not in UNINITIALIZED
     found = difference(ours.result, theirs.result, tolerance, values=values, host=tensors_in(change.inputs))
     if found and is_defined(op, change, theirs, number, tolerance):
         return "result", found

@@ -17,7 +17,7 @@ from .check_layouts import richest
 from .check_random import draws
 from .check_results import Computation
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, samples_of
+from .entries import UNINITIALIZED, differentiable, samples_of
 from .outcome import Outcome, attempt
 from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
@@ -53,7 +53,7 @@ def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
     report.samples = 1
     report.compiled = {"ours": asdict(our_code), "cpu": asdict(their_code), "cpu_fails": ""}
     random = expected.error is None and draws(op, inputs, plain)
-    values = not random and op.full_name not in UNINITIALISED and op.name not in UNINITIALISED
+    values = not random and op.full_name not in UNINITIALIZED and op.name not in UNINITIALIZED
     wrong = on_cpu_difference(theirs, expected, report.tolerance, values)
     if wrong:  # code for the CPU is no reference here, but the device has to stay usable
         report.compiled["cpu_fails"] = wrong

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from . import subject
 from .check_random import draws
 from .comparison import difference
-from .entries import UNINITIALISED, dtypes_of, name_of, samples_of
+from .entries import UNINITIALIZED, dtypes_of, name_of, samples_of
 from .outcome import Outcome, attempt
 from .transfer import Inputs, copy_inputs, inputs_of
 
@@ -44,7 +44,7 @@ def check_dtypes(op: Any, report: Report) -> None:
     first = dtypes_of(op)[0]
     for sample in report.choose(samples_of(op, first), SAMPLES):
         inputs = inputs_of(sample)
-        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for dtype in ALL if report.variant_samples is None else QUICK:
             if dtype not in dtypes_of(op):
                 check_dtype(op, change(inputs, first, dtype), dtype, report, sample, values)

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import subject
 from .check_results import Computation
-from .entries import UNINITIALISED, differentiable, samples_of
+from .entries import UNINITIALIZED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
 from .outcome import Outcome, attempt, wait_for_device
 from .transfer import Inputs, as_strided, copy_inputs, inputs_of, tensors_in
@@ -70,7 +70,7 @@ def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
         raise RuntimeError(
             "the check of flags needs deferred kernels; set the variables of [flags] environment in the manifest"
         )
-    if op.full_name in UNINITIALISED or op.name in UNINITIALISED:
+    if op.full_name in UNINITIALIZED or op.name in UNINITIALIZED:
         return
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):

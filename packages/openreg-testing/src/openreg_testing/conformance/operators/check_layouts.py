@@ -17,7 +17,7 @@ from . import subject
 from .check_random import draws
 from .check_results import Computation
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, dtypes_of, samples_of
+from .entries import UNINITIALIZED, differentiable, dtypes_of, samples_of
 from .outcome import attempt, warning_difference
 from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
@@ -142,7 +142,7 @@ def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
     gradient = differentiable(op, dtype)
     for sample in report.choose(richest(samples_of(op, dtype, gradient)), SAMPLES):
         computation = Computation(op, sample, gradient)
-        compared = op.name not in UNINITIALISED and not draws(op, inputs_of(sample), computation)
+        compared = op.name not in UNINITIALIZED and not draws(op, inputs_of(sample), computation)
         for name, inputs in arrangements(inputs_of(sample)):
             theirs = on_cpu(op, inputs, computation)
             args, kwargs = copy_inputs(op, inputs, subject.device())

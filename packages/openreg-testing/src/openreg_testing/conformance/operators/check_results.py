@@ -12,7 +12,7 @@ from torch.testing._utils import wrapper_set_seed
 from . import subject
 from .check_random import draws, random_difference
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, samples_of, unlike
+from .entries import UNINITIALIZED, differentiable, samples_of, unlike
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
 from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
@@ -124,7 +124,7 @@ def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, repor
             report.fail("warnings", found, sample)
     tolerance = report.tolerance
     host = tensors_in((args, kwargs))
-    values = op.name not in UNINITIALISED
+    values = op.name not in UNINITIALIZED
     for part, mine, reference in zip((check, "backward"), ours.result, theirs.result, strict=True):
         found = difference(mine, reference, tolerance, values=values, narrow=narrow, host=host)
         if found is None:

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from . import subject
 from .changes import call_of
 from .check_arguments import announce, small_samples
-from .entries import UNINITIALISED
+from .entries import UNINITIALIZED
 from .outcome import attempt
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def check_storages(op: Any, dtype: torch.dtype, report: Report) -> None:
     """Runs the cases numbered in `report.cases` and reports faults."""
-    if op.name in UNINITIALISED:
+    if op.name in UNINITIALIZED:
         return
     begin, end = report.cases
     for number, (inputs, position, part) in islice(enumerate(cases(op, dtype, report)), begin, end):

@@ -13,7 +13,7 @@ from . import subject
 from .check_random import draws
 from .check_results import weights
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, samples_of
+from .entries import UNINITIALIZED, differentiable, samples_of
 from .outcome import Outcome, attempt
 from .reference import in_wider_dtype, on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
@@ -79,7 +79,7 @@ def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
             plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
         if not is_tensors(plain.result):
             continue
-        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for form in OUT_FORMS if dtype in op.dtypes else SAME_DTYPE_FORMS:
             operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
             # The expected content of these forms is known. The CPU runs only if the device differs, because some of its
@@ -217,7 +217,7 @@ def check_inplace(op: Any, dtype: torch.dtype, report: Report) -> None:
             wide = in_wider_dtype(op, inputs, dtype, compute)
             if wide is not None:
                 theirs, narrow = wide, dtype
-        values = op.name not in UNINITIALISED
+        values = op.name not in UNINITIALIZED
         found = outcome_difference(ours, theirs, report, values, narrow)
         if found and values and ours.error is None and theirs.error is None and draws(op, inputs, compute):
             found = outcome_difference(ours, theirs, report, False, narrow)

@@ -18,7 +18,7 @@ from . import subject
 from .check_layouts import is_looked_at, richest
 from .check_random import draws
 from .comparison import difference
-from .entries import UNINITIALISED, samples_of
+from .entries import UNINITIALIZED, samples_of
 from .outcome import Outcome, attempt, warning_difference
 from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
@@ -151,7 +151,7 @@ def check_out_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
         results = tensors_in(plain.result)
         if plain.error is not None or not results or any(item.layout != torch.strided for item in results):
             continue
-        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for form in OUT_FORMS:
             operands = [form(tensor) for tensor in results]
             if any(operand is None for operand in operands):
@@ -371,7 +371,7 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
             result = inplace(*args, **kwargs)
             return [state(args[0])], result is args[0]
 
-        values = op.name not in UNINITIALISED and not draws(op, (args, kwargs), lambda a, k: op(*a, **k))
+        values = op.name not in UNINITIALIZED and not draws(op, (args, kwargs), lambda a, k: op(*a, **k))
         for form in INPLACE_FORMS:
             changed = form(args)
             if changed is None:

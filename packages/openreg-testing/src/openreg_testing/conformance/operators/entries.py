@@ -16,7 +16,7 @@ from . import subject
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
 # The results of these have uninitialized content, so only their sizes, strides and dtypes are compared.
-UNINITIALISED = {
+UNINITIALIZED = {
     "empty",
     "empty_like",
     "empty_permuted",

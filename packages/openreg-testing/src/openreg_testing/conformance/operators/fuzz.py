@@ -156,7 +156,7 @@ class Call:
         """True if the numbers can be compared: none are random, and no result is uninitialized memory."""
         function = self.op.get_inplace() if self.form == "in place" else self.op
         random_numbers = draws(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
-        return self.op.name not in entries.UNINITIALISED and not random_numbers
+        return self.op.name not in entries.UNINITIALIZED and not random_numbers
 
     def prepare(self) -> bool:
         """Makes the out= operand, if there is one. Returns False if the entry does not support the call."""
