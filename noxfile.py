@@ -184,7 +184,9 @@ def docs(session: nox.Session) -> None:
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
     here = package_session(session)
     requirements = read_requirements(ROOT / "docs" / "requirements.txt")
-    here.install("openreg-testing", "openreg-profiler", "openreg-predict", *requirements, extra="device")
+    here.install(
+        "openreg-testing", "openreg-profiler", "openreg-predict", "openreg-sanitizer", *requirements, extra="device"
+    )
     site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
     here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))
