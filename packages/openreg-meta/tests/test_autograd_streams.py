@@ -47,6 +47,7 @@ def test_a_backward_pass_runs_on_the_streams_of_the_forward_pass(device):
 
 def test_a_backward_pass_leaves_the_current_streams_as_they_were():
     x = torch.ones(8, device="openreg", requires_grad=True)
+    torch.openreg.synchronize()
     current = torch.openreg.Stream()
     with torch.openreg.stream(torch.openreg.Stream()):
         y = x.exp().sum()
