@@ -2,12 +2,13 @@
 #include "shadow.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace openreg::sanitizer {
 
 namespace {
 
-constexpr size_t kAccesses = 512;  // of one allocation
+constexpr size_t kAccesses = 512;  // of one allocation, and as many of those that had its memory before
 constexpr size_t kRuns = 1024;     // of a strided tensor that are tracked one by one
 constexpr size_t kRanges = 1024;   // of written bytes in one allocation; with more, all count as written
 
@@ -107,6 +108,7 @@ void Shadow::allocate(const Life& life, bool is_private, bool was_written) {
     }
     next = blocks_.erase(next);
   }
+  limit_remnants(block.remnants);
   for (Block& rest : rests) {
     blocks_[rest.life.begin] = std::move(rest);
   }
@@ -153,6 +155,7 @@ void Shadow::free(uintptr_t address, uint32_t stack, std::vector<Conflict>& conf
   }
   std::erase_if(block->remnants,
                 [&](const Remnant& remnant) { return remnant.access.ticket <= safe.at(remnant.access.queue); });
+  limit_remnants(block->remnants);
   block->accesses.clear();
   block->written.clear();
   block->recorded.clear();
@@ -211,6 +214,25 @@ void Shadow::limit(Block& block) {
   std::erase_if(block.accesses, [&](const Access& access) { return access.ticket <= host.at(access.queue); });
   if (block.accesses.size() > kAccesses) {
     block.accesses.erase(block.accesses.begin(), block.accesses.begin() + kAccesses / 2);
+  }
+}
+
+// Removes remnants that no later access can race with and copies of one remnant, which the pieces of a freed block
+// share, then the oldest.
+void Shadow::limit_remnants(std::vector<Remnant>& remnants) const {
+  const VectorClock& host = ordering_.host();
+  std::erase_if(remnants, [&](const Remnant& remnant) { return remnant.access.ticket <= host.at(remnant.access.queue); });
+  const auto key = [](const Remnant& remnant) {
+    const Access& access = remnant.access;
+    return std::tuple(access.ticket, access.queue, access.begin, access.end, access.layout, access.writes);
+  };
+  std::sort(remnants.begin(), remnants.end(),
+            [&](const Remnant& one, const Remnant& other) { return key(one) < key(other); });
+  const auto copies = std::unique(remnants.begin(), remnants.end(),
+                                  [&](const Remnant& one, const Remnant& other) { return key(one) == key(other); });
+  remnants.erase(copies, remnants.end());
+  if (remnants.size() > kAccesses) {
+    remnants.erase(remnants.begin(), remnants.end() - kAccesses / 2);
   }
 }
 

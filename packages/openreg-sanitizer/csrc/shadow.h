@@ -144,6 +144,7 @@ class Shadow {
   bool overlap(const Access& one, const Access& other) const;
   void compare(Block& block, const Access& access, const VectorClock& clock, std::vector<Conflict>& conflicts);
   void limit(Block& block);
+  void limit_remnants(std::vector<Remnant>& remnants) const;
   void mark_written(Block& block, const Access& access);
   bool is_written(const Block& block, const Access& access) const;
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Correct programs are silent: training, captured steps, interleaved columns, pinned loaders, threads."""
 
+import random
 import threading
 
 import pytest
@@ -135,6 +136,22 @@ def test_the_shadow_does_not_grow_with_the_steps():
     first, last = train(30), train(300)
     assert last["stacks"] <= 2 * first["stacks"]  # the garbage collector frees tensors at any line
     assert last["accesses"] <= 2 * first["accesses"]
+
+
+def test_the_shadow_holds_no_more_accesses_than_the_program_made():
+    side = torch.openreg.Stream()
+    sizes = random.Random(2026)
+    kept = []
+    steps = 1600
+    for _ in range(steps):
+        with torch.openreg.stream(side):
+            x = torch.ones(sizes.randint(1, 4096), device="openreg")
+        torch.openreg.current_stream().wait_stream(side)
+        kept.append(x + 1)
+        x.record_stream(torch.openreg.current_stream())
+        if len(kept) > 50:
+            del kept[sizes.randrange(50)]  # so that blocks of memory are split and merged
+    assert _C.statistics()["accesses"] <= 3 * steps  # a fill, a read and a write
 
 
 INDEX = torch.tensor([0, 2, 1, 3])
