@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The exit status of a program with findings.
+// Replaces the exit status 0 of a program that has findings.
 #pragma once
 
 namespace openreg::sanitizer {
 
-// The exit status, that of other sanitizers.
-inline constexpr int kFailed = 66;
+// The exit status of a program with findings, which ThreadSanitizer uses as well.
+inline constexpr int kExitStatusWithFindings = 66;
 
-// Registers the exit handler that replaces the status. Handlers of C run in reverse order, so it runs after those that
-// are registered later, and ends the process without those that were registered before. Call it once.
+// Registers the exit handler that replaces the status. Exit handlers run in reverse order: it runs after those that are
+// registered later, and ends the process without those that were registered before. Must be called at most once.
 void register_exit_handler();
-// Makes the process end with kFailed where it would end with 0. Systems that do not pass the status to exit handlers
-// replace every status.
+// Makes the process end with kExitStatusWithFindings where it would end with 0. Systems that do not pass the status to
+// exit handlers replace every status. Thread-safe.
 void fail_at_exit() noexcept;
 
 }  // namespace openreg::sanitizer

@@ -6,15 +6,14 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "host_tensor.h"
+#include "operator_names.h"
 #include "poison_check.h"
 #include "sanitizer.h"
 
@@ -22,44 +21,42 @@ namespace openreg::sanitizer {
 
 namespace {
 
-// What an operator does with the bytes of its arguments.
-enum class Use : uint8_t { kNone, kRead, kWrite };
+// The accesses of one operator to its arguments: for each argument true if the operator writes it, and false if it only
+// reads it. Empty if the operator accesses no bytes itself, because it returns a view or calls other operators.
+using ArgumentWrites = std::vector<bool>;
 
-// The uses of the arguments of one operator; empty if it accesses no bytes itself.
-using Uses = std::vector<Use>;
-
-// Operators that accept a tensor on the CPU and access no bytes of it, although nothing in their schema tells it.
-constexpr std::array<std::string_view, 7> kNoAccess = {
-    "aten::set_",        "aten::resize_",    "aten::record_stream", "aten::is_pinned",
-    "aten::_pin_memory", "aten::resize_as_", "aten::_reshape_alias"};
+// Operators that accept a tensor on the CPU and access no bytes of it, although their schema does not show that.
+constexpr OperatorNameArray<7> kNoAccess = {"aten::set_",          "aten::resize_",     "aten::record_stream",
+                                            "aten::is_pinned",     "aten::_pin_memory", "aten::resize_as_",
+                                            "aten::_reshape_alias"};
 // Operators without a kernel for the CPU that access bytes there. tolist() calls resolve_conj() first.
-constexpr std::array<std::string_view, 3> kAccess = {"aten::copy_", "aten::resolve_conj", "aten::_local_scalar_dense"};
+constexpr OperatorNameArray<3> kAccess = {"aten::copy_", "aten::resolve_conj", "aten::_local_scalar_dense"};
 
-Uses uses_of(const c10::FunctionSchema& schema) {
+ArgumentWrites argument_writes(const c10::FunctionSchema& schema) {
   const std::string& name = schema.name();
-  const auto is_in = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const bool is_known = contains(kAccess, name);
   const auto handle = c10::Dispatcher::singleton().findSchema({name, schema.overload_name()});
   const bool has_kernel = handle.has_value() && handle->hasKernelForDispatchKey(c10::DispatchKey::CPU);
-  if (is_in(kNoAccess) || (!has_kernel && !is_in(kAccess))) {
+  if (contains(kNoAccess, name) || (!has_kernel && !is_known)) {
     return {};
   }
-  Uses uses;
+  ArgumentWrites result;
   bool is_view = false;
   for (const c10::Argument& argument : schema.arguments()) {
     const c10::AliasInfo* const alias = argument.alias_info();
     const bool writes = alias != nullptr && alias->isWrite();
     is_view = is_view || (alias != nullptr && !writes);
-    uses.push_back(writes ? Use::kWrite : Use::kRead);
+    result.push_back(writes);
   }
-  return is_view && !is_in(kAccess) ? Uses() : uses;
+  return is_view && !is_known ? ArgumentWrites() : result;
 }
 
-// Returns the uses of the arguments of an operator, which are computed once for each thread. Thread-safe.
-const Uses& cached_uses(const at::RecordFunction& function) {
-  thread_local std::unordered_map<c10::OperatorName, Uses> cache;
+// Returns argument_writes() of an operator, which each thread computes once.
+const ArgumentWrites& cached_argument_writes(const at::RecordFunction& function) {
+  thread_local std::unordered_map<c10::OperatorName, ArgumentWrites> cache;
   const std::optional<c10::OperatorName> name = function.operator_name();
   if (!name.has_value()) {
-    static const Uses none;
+    static const ArgumentWrites none;
     return none;
   }
   const auto found = cache.find(*name);
@@ -67,10 +64,10 @@ const Uses& cached_uses(const at::RecordFunction& function) {
     return found->second;
   }
   const auto schema = function.operator_schema();
-  return cache.emplace(*name, schema.has_value() ? uses_of(*schema) : Uses()).first->second;
+  return cache.emplace(*name, schema.has_value() ? argument_writes(*schema) : ArgumentWrites()).first->second;
 }
 
-bool is_pinned_candidate(const at::Tensor& tensor) {
+bool may_be_pinned(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().is_cpu() && tensor.layout() == c10::kStrided && tensor.has_storage() &&
          tensor.numel() > 0 && Sanitizer::instance().may_be_pinned(tensor.const_data_ptr());
 }
@@ -86,75 +83,50 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-void check(const at::RecordFunction& function) {
-  const c10::ArrayRef<const c10::IValue> inputs = function.inputs();
-  // An operator with a tensor elsewhere is no work of the host: a copy, whose task is compared when it is enqueued.
-  bool is_candidate = false;
-  bool is_elsewhere = false;
-  for (const c10::IValue& input : inputs) {
-    for_each_tensor(input, [&](const at::Tensor& tensor) {
-      is_candidate = is_candidate || is_pinned_candidate(tensor);
-      is_elsewhere = is_elsewhere || (tensor.defined() && !tensor.device().is_cpu());
+// Returns true if an operator has an argument that may be pinned, and no tensor on another device than the CPU. An
+// operator with such a tensor is a copy to or from the device, whose task is compared when it is enqueued.
+bool is_on_pinned_memory(c10::ArrayRef<const c10::IValue> arguments) {
+  bool has_pinned = false;
+  bool has_device = false;
+  for (const c10::IValue& argument : arguments) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      has_pinned = has_pinned || may_be_pinned(tensor);
+      has_device = has_device || (tensor.defined() && !tensor.device().is_cpu());
     });
   }
-  if (!is_candidate || is_elsewhere) {
-    return;
-  }
-  const Uses& uses = cached_uses(function);
-  for (size_t i = 0; i < std::min(uses.size(), inputs.size()); ++i) {
-    for_each_tensor(inputs[i], [&](const at::Tensor& tensor) {
-      if (!is_pinned_candidate(tensor)) {
-        return;
-      }
-      int64_t last = 0;
-      for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-        last += (tensor.size(dim) - 1) * tensor.stride(dim);
-      }
-      const size_t size = static_cast<size_t>(last + 1) * tensor.element_size();
-      Sanitizer& sanitizer = Sanitizer::instance();
-      const Layout layout{tensor.scalar_type(), tensor.sizes().vec(), tensor.strides().vec()};
-      const bool is_write = uses[i] == Use::kWrite;
-      const bool is_ordered = sanitizer.host_access(function.name(), tensor.const_data_ptr(), size, layout, is_write);
-      if (is_ordered && !is_write && is_watching_poison() && has_poison(tensor)) {
-        sanitizer.poison_on_host(function.name(), tensor.const_data_ptr(), size, layout);
-      }
-    });
+  return has_pinned && !has_device;
+}
+
+void check_tensor(const char* operation, const at::Tensor& tensor, bool writes) {
+  Sanitizer& sanitizer = Sanitizer::instance();
+  const HostTensor host_tensor = describe_host_tensor(tensor);
+  const bool is_ordered = sanitizer.host_access(operation, host_tensor, writes);
+  if (is_ordered && !writes && poison_watch().is_running() && has_poison(tensor)) {
+    sanitizer.poison_on_host(operation, host_tensor);
   }
 }
 
-std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
-  if (Sanitizer::instance().is_active()) {
-    check(function);
+std::unique_ptr<at::ObserverContext> on_operator_begin(const at::RecordFunction& function) {
+  const c10::ArrayRef<const c10::IValue> arguments = function.inputs();
+  if (!Sanitizer::instance().is_active() || !is_on_pinned_memory(arguments)) {
+    return nullptr;
+  }
+  const ArgumentWrites& writes = cached_argument_writes(function);
+  for (size_t i = 0; i < std::min(writes.size(), arguments.size()); ++i) {
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (may_be_pinned(tensor)) {
+        check_tensor(function.name(), tensor, writes[i]);
+      }
+    });
   }
   return nullptr;
 }
 
-std::mutex& mutex() {
-  static std::mutex value;
-  return value;
-}
-
-at::CallbackHandle& handle() {
-  static at::CallbackHandle value = at::INVALID_CALLBACK_HANDLE;
-  return value;
-}
-
 }  // namespace
 
-void watch_host() {
-  const std::lock_guard<std::mutex> lock(mutex());
-  if (handle() == at::INVALID_CALLBACK_HANDLE) {
-    handle() = at::addGlobalCallback(
-        at::RecordFunctionCallback(&on_operator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
-  }
-}
-
-void stop_watching_host() {
-  const std::lock_guard<std::mutex> lock(mutex());
-  if (handle() != at::INVALID_CALLBACK_HANDLE) {
-    at::removeCallback(handle());
-    handle() = at::INVALID_CALLBACK_HANDLE;
-  }
+OperatorWatch& host_access_watch() {
+  static OperatorWatch watch(at::RecordFunctionCallback(&on_operator_begin).needsInputs(true));
+  return watch;
 }
 
 }  // namespace openreg::sanitizer

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Accesses of the host to pinned memory: operators on CPU tensors, seen through PyTorch's RecordFunction.
+// Observes accesses of the host to pinned memory. They are operators on CPU tensors.
 #pragma once
+
+#include "operator_watch.h"
 
 namespace openreg::sanitizer {
 
-// Begins to watch operators on the CPU, when the program allocates its first pinned memory: other programs pay nothing.
-// Does nothing if it has begun. Thread-safe.
-void watch_host();
-// Ends it. Thread-safe.
-void stop_watching_host();
+// Returns the watch that reports each operator on a pinned CPU tensor to Sanitizer::host_access(). It starts when the
+// program allocates its first pinned memory, so that operators of other programs cost nothing more.
+OperatorWatch& host_access_watch();
 
 }  // namespace openreg::sanitizer

@@ -17,39 +17,42 @@ namespace openreg::sanitizer {
 
 namespace {
 
-// The stacks of the newest forward operators, by thread and sequence number of autograd. A node of the backward pass
-// has the numbers of the operator that made it. Old entries are overwritten. Thread-safe.
+// The stacks of the newest forward operators, by thread and sequence number of autograd. An autograd node has both
+// numbers of the forward operator that created it. A hash table of fixed size: a new stack overwrites one with the same
+// hash. Thread-safe.
 class ForwardStacks {
  public:
   void add(uint64_t thread, uint64_t sequence, uint32_t stack) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Entry& entry = entries_[place(thread, sequence)];
-    // The first operator with the number is the one that made the node; later ones need no gradient.
-    if (entry.thread != thread || entry.sequence != sequence) {
-      entry = {thread, sequence, stack};
+    ForwardStack& slot = slots_[slot_of(thread, sequence)];
+    // The first operator with the number is the one that created the node; later ones need no gradient.
+    if (slot.thread != thread || slot.sequence != sequence) {
+      slot = {thread, sequence, stack};
     }
   }
+
+  // Returns the number of the stack, or 0 if it is unknown.
   uint32_t find(uint64_t thread, uint64_t sequence) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Entry& entry = entries_[place(thread, sequence)];
-    return entry.thread == thread && entry.sequence == sequence ? entry.stack : 0;
+    const ForwardStack& slot = slots_[slot_of(thread, sequence)];
+    return slot.thread == thread && slot.sequence == sequence ? slot.stack : 0;
   }
 
  private:
-  static constexpr size_t kEntries = size_t{1} << 16;
-  struct Entry {
+  static constexpr size_t kSlots = size_t{1} << 16;
+  struct ForwardStack {
     uint64_t thread = 0;
     uint64_t sequence = UINT64_MAX;
     uint32_t stack = 0;
   };
-  static size_t place(uint64_t thread, uint64_t sequence) { return (sequence ^ (thread << 12U)) % kEntries; }
+  static size_t slot_of(uint64_t thread, uint64_t sequence) { return (sequence ^ (thread << 12U)) % kSlots; }
 
   std::mutex mutex_;
-  std::array<Entry, kEntries> entries_{};
+  std::array<ForwardStack, kSlots> slots_{};
 };
 
 ForwardStacks& forward_stacks() {
-  static auto* const stacks = new ForwardStacks;
+  static auto* const stacks = new ForwardStacks;  // never destroyed: threads may launch while the process exits
   return *stacks;
 }
 
@@ -79,7 +82,7 @@ void take_launch_context() noexcept {
       }
     }
   } catch (const std::exception&) {
-    launch_context().stack = 0;  // the host is out of memory
+    launch_context().stack = 0;  // memory of the host is exhausted
   }
 }
 

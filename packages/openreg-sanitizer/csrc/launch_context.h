@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the calling thread is doing when it enqueues a task or calls the allocator. It is taken before any lock of the
-// device, because walking a Python stack requires the GIL.
+// The Python stack and the autograd node of the calling thread, captured when it enqueues a task or calls an allocator.
+// They are captured before the thread locks anything of the device, because walking a Python stack requires the GIL.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,23 @@
 
 namespace openreg::sanitizer {
 
-// The context of the calling thread's newest launch. Stacks are numbers of the StackTable.
+// The context of the newest launch of a thread. Stacks are numbers in the StackTable (stacks.h); 0 stands for none.
 struct LaunchContext {
   uint32_t stack = 0;
-  uint32_t forward = 0;     // of the forward operator, while the thread computes a derivative
-  std::string node;         // of autograd, while the thread computes a derivative
-  uint32_t allocation = 0;  // of the newest call of the allocator
+  uint32_t forward = 0;     // of the forward operator, while the thread computes its derivative
+  std::string node;         // name of the autograd node that computes the derivative, or empty
+  uint32_t allocation = 0;  // of the newest call of the caching allocator
 };
 
+// Returns the context of the calling thread.
 LaunchContext& launch_context() noexcept;
 
-// Takes the context; see orSetEnqueueHook() and ToolHooks::before_memory. Acquire the GIL.
+// Capture the context of a launch and of a call of the caching allocator, for orSetEnqueueHook() and for
+// ToolHooks::before_memory. Acquire the GIL. Do nothing while runtime::launch_context_is_fixed().
 void take_launch_context() noexcept;
 void take_allocation_context() noexcept;
 
-// Returns true if the calling thread belongs to no Python program: it moves communication along.
+// Returns true if the calling thread runs no Python: it is a thread of the backend that drives collectives.
 bool is_helper_thread() noexcept;
 
 }  // namespace openreg::sanitizer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_sanitizer._C. Before its import, openreg_sanitizer/__init__.py checks that the build matches torch
-// and the runtime.
+// The Python module openreg_sanitizer._C; src/openreg_sanitizer/_C.pyi describes its functions. Before its import,
+// openreg_sanitizer/__init__.py checks that the build matches torch and the runtime.
+#include <ATen/EmptyTensor.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <atomic>
@@ -8,9 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "access.h"
 #include "exit_status.h"
+#include "finding.h"
 #include "layout.h"
 #include "sanitizer.h"
+#include "sites.h"
 #include "stacks.h"
 
 namespace openreg::sanitizer {
@@ -24,7 +28,7 @@ std::atomic<bool>& report_is_pending() {
   return pending;
 }
 
-// Runs on the main thread between two steps of Python. An exception of the function is raised there.
+// Runs on the main thread between two instructions of Python, which raises an exception of the function there.
 int run_report(void* /*argument*/) {
   report_is_pending() = false;
   if (!Sanitizer::instance().is_active()) {
@@ -98,7 +102,7 @@ py::object describe(const Access& access, const StreamName& stream) {
   }
   StackTable& stacks = StackTable::instance();
   const Site site = Sanitizer::instance().site(access.site);
-  const Layout layout = Sanitizer::instance().layout(access.layout);
+  const TensorLayout layout = Sanitizer::instance().layout(access.layout);
   py::dict result;
   result["begin"] = access.begin;
   result["end"] = access.end;
@@ -111,8 +115,7 @@ py::object describe(const Access& access, const StreamName& stream) {
   result["stack"] = stacks.symbolize(site.stack);
   result["captured"] = stacks.symbolize(site.captured);
   result["forward"] = stacks.symbolize(site.forward);
-  result["dtype"] = layout.dtype == c10::ScalarType::Undefined ? py::object(py::none())
-                                                               : py::object(py::str(c10::toString(layout.dtype)));
+  result["dtype"] = layout.dtype == c10::ScalarType::Undefined ? py::object(py::none()) : py::cast(layout.dtype);
   result["sizes"] = layout.sizes;
   result["strides"] = layout.strides;
   return result;
@@ -120,11 +123,12 @@ py::object describe(const Access& access, const StreamName& stream) {
 
 py::dict describe(const Finding& finding) {
   py::dict result;
-  result["kind"] = name_of(finding.conflict.kind);
-  result["first"] = describe(finding.conflict.first, finding.first_stream);
-  result["first_life"] = describe(finding.conflict.first_life);
-  result["second"] = describe(finding.conflict.second, finding.second_stream);
-  result["second_life"] = describe(finding.conflict.second_life);
+  const Violation& violation = finding.violation;
+  result["kind"] = name_of(violation.kind);
+  result["first"] = describe(violation.first, finding.first_stream);
+  result["first_life"] = describe(violation.first_life);
+  result["second"] = describe(violation.second, finding.second_stream);
+  result["second_life"] = describe(violation.second_life);
   result["count"] = finding.count;
   return result;
 }
@@ -142,29 +146,25 @@ py::list findings(size_t begin) {
   return result;
 }
 
-// Compares two tensors of bytes, each given by its first byte, sizes and strides, for tests of LayoutTable.
+// Returns the bytes of a tensor of dtype uint8.
+TensorBytes byte_tensor(LayoutTable& table, uintptr_t begin, std::vector<int64_t> sizes, std::vector<int64_t> strides) {
+  const size_t size = at::detail::computeStorageNbytes(sizes, strides, /*itemsize=*/1);
+  return {begin, begin + size, table.intern({c10::kByte, std::move(sizes), std::move(strides)})};
+}
+
+// Returns true if two tensors of bytes, each given by its address, sizes and strides, share a byte; for tests.
 bool overlap(uintptr_t begin, std::vector<int64_t> sizes, std::vector<int64_t> strides, uintptr_t other_begin,
              std::vector<int64_t> other_sizes, std::vector<int64_t> other_strides) {
   LayoutTable table;
-  const auto end = [](uintptr_t from, const std::vector<int64_t>& counts, const std::vector<int64_t>& steps) {
-    int64_t last = 0;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      last += (counts[i] - 1) * steps[i];
-    }
-    return from + static_cast<uintptr_t>(last) + 1;
-  };
-  const uintptr_t first_end = end(begin, sizes, strides);
-  const uintptr_t second_end = end(other_begin, other_sizes, other_strides);
-  const uint32_t first = table.intern({c10::kByte, std::move(sizes), std::move(strides)});
-  const uint32_t second = table.intern({c10::kByte, std::move(other_sizes), std::move(other_strides)});
-  return table.overlap(begin, first_end, first, other_begin, second_end, second);
+  return table.overlap(byte_tensor(table, begin, std::move(sizes), std::move(strides)),
+                       byte_tensor(table, other_begin, std::move(other_sizes), std::move(other_strides)));
 }
 
 }  // namespace
 
 void request_report() noexcept {
   if (!report_is_pending().exchange(true) && Py_AddPendingCall(&run_report, nullptr) != 0) {
-    report_is_pending() = false;  // the interpreter's list is full; the next finding tries again
+    report_is_pending() = false;  // the interpreter's list of pending calls is full; the next finding tries again
   }
 }
 

@@ -3,21 +3,18 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <algorithm>
-#include <array>
+#include "operator_names.h"
 
 namespace openreg::sanitizer {
 
 namespace {
 
-using Names = std::string_view;
-
-// Pointwise operators that select elements or only move them.
-constexpr std::array<Names, 8> kMoves = {"aten::_copy_from",     "aten::copy_",       "aten::clone",
+// Operators with the tag `pointwise` that only select or move elements.
+constexpr OperatorNameArray<8> kMoves = {"aten::_copy_from",     "aten::copy_",       "aten::clone",
                                          "aten::where",          "aten::masked_fill", "aten::masked_fill_",
                                          "aten::_foreach_copy_", "aten::nan_to_num"};
-// Operators without the tag that compute with all elements.
-constexpr std::array<Names, 24> kOthers = {"aten::sum",
+// Operators without the tag that compute with all elements. The list has the common ones and is not complete.
+constexpr OperatorNameArray<24> kOthers = {"aten::sum",
                                            "aten::mean",
                                            "aten::prod",
                                            "aten::max",
@@ -41,14 +38,9 @@ constexpr std::array<Names, 24> kOthers = {"aten::sum",
                                            "aten::convolution_overrideable",
                                            "aten::native_layer_norm",
                                            "aten::mse_loss"};
-// Products whose first operand is unused with beta = 0.
-constexpr std::array<Names, 6> kProducts = {"aten::addmm",  "aten::addmv", "aten::baddbmm",
+// Products whose first operand is unused if their argument `beta` is 0.
+constexpr OperatorNameArray<6> kProducts = {"aten::addmm",  "aten::addmv", "aten::baddbmm",
                                             "aten::addbmm", "aten::addr",  "aten::addmm_"};
-
-template <size_t kSize>
-bool contains(const std::array<Names, kSize>& names, Names name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 }  // namespace
 
@@ -66,7 +58,7 @@ void OperatorUses::learn() {
 }
 
 bool OperatorUses::uses_content(std::string_view name, bool is_updated, size_t index) const {
-  const std::string plain(name.substr(0, name.find('.')));
+  const std::string plain(name.substr(0, name.find('.')));  // without the overload
   const bool is_in_place = plain.ends_with('_');
   if (index == 0 && contains(kProducts, plain)) {
     return false;

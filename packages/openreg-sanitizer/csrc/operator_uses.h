@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which operators compute with the values of their operands, so that memory that nothing wrote is an error there.
-//
-// Operators that only select or move elements, such as indexing, copies, gather, flip or where, may touch bytes that
-// the program never uses: padding, or the unused rest of a cache. They are no error.
+// Determines which operators compute with the values of their operands, so that memory that nothing wrote is an error
+// there. Operators that only select or move elements, such as indexing, copies, gather, flip or where, may touch bytes
+// whose values the program never uses: padding, or the unused rest of a cache. There it is no error.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +11,15 @@
 
 namespace openreg::sanitizer {
 
-// The caller holds the sanitizer's mutex.
+// The operators that compute with values. The caller holds the sanitizer's mutex.
 class OperatorUses {
  public:
-  // Reads PyTorch's table of operators: those with the tag `pointwise` compute with all elements.
+  // Reads the operators with the tag `pointwise` from PyTorch's dispatcher, once: they compute with all elements.
   void learn();
 
-  // Returns true if the kernel `name`, as "aten::add", uses the values of its operand number `index`, which it reads.
-  // `is_updated`: the operand is written, too, which only updates in place use.
+  // Returns true if the kernel `name`, as "aten::add", computes with the values of its operand number `index`, which it
+  // reads. `is_updated`: it writes the operand, too. Only in-place operators compute with such an operand; others
+  // overwrite it.
   bool uses_content(std::string_view name, bool is_updated, size_t index) const;
 
  private:

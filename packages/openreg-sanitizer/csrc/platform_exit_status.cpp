@@ -14,10 +14,10 @@ std::atomic<bool>& has_failed() noexcept {
   return value;
 }
 
-void end(int status) {
+void replace_status(int status) {
   if (has_failed() && status == 0) {
     std::fflush(nullptr);
-    std::_Exit(kFailed);
+    std::_Exit(kExitStatusWithFindings);
   }
 }
 
@@ -25,9 +25,9 @@ void end(int status) {
 
 void register_exit_handler() {
 #if defined(__GLIBC__)
-  on_exit([](int status, void* /*argument*/) { end(status); }, nullptr);
+  on_exit([](int status, void* /*argument*/) { replace_status(status); }, nullptr);
 #else
-  std::atexit([] { end(0); });
+  std::atexit([] { replace_status(0); });
 #endif
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Poison that reaches the host: values that were computed from memory that nothing wrote.
+// Finds poison that reaches the host: values that were computed from memory that nothing wrote. With OPENREG_POISON=1,
+// the allocator fills new memory with the poison pattern.
 //
 // The poison byte 0xFF makes each floating-point number a NaN with all bits of its payload set. Arithmetic hands the
 // payload of a NaN on (IEEE 754-2019, 6.2.3), while a NaN that a computation makes has one bit of it. So a value on the
@@ -8,18 +9,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "operator_watch.h"
+
 namespace openreg::sanitizer {
 
 // Returns true if an element of a tensor on the CPU, of any floating type with 16 bits or more, has the payload of
 // poison. Reads all elements.
 bool has_poison(const at::Tensor& tensor);
 
-// Begins to check the values that operators copy to the host. Costs a call of PyTorch's RecordFunction per operator, so
-// it is for processes with OPENREG_POISON=1 only. Does nothing if it has begun. Thread-safe.
-void watch_poison();
-// Ends it. Thread-safe.
-void stop_watching_poison();
-// Returns true between the two. Thread-safe.
-bool is_watching_poison();
+// Returns the watch that checks the values that operators copy to the host, and reports poison to
+// Sanitizer::poison_on_host(). It runs in processes with OPENREG_POISON=1 only, because each operator costs a call.
+OperatorWatch& poison_watch();
 
 }  // namespace openreg::sanitizer

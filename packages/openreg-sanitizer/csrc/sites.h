@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The places of a program that enqueue tasks: what each task is, and the stacks that led to it.
+// Sites: the places in a program that make accesses, each with the kind of the task and the stacks that led to it.
 #pragma once
 
 #include <compare>
@@ -14,24 +14,27 @@
 
 namespace openreg::sanitizer {
 
-// One place. Stacks are numbers of the StackTable; 0 stands for none. `operation` and `node` are null for none.
+// One site. Stacks are numbers in the StackTable (stacks.h); 0 stands for none. `operation` and `node` are null for
+// none; the SiteTable owns them.
 struct Site {
   orTaskKind kind = orTaskKernel;
-  bool on_host = false;                    // an operator on the CPU, no task
-  const std::string* operation = nullptr;  // name of the kernel, or of the operator of the host
-  uint32_t stack = 0;                      // of the launch; of a graph, of the launch of the graph
+  bool on_host = false;                    // an operator on the CPU or a release of memory, which is no task
+  const std::string* operation = nullptr;  // name of the kernel, or of the operator on the CPU
+  uint32_t stack = 0;                      // of the launch; for a task of a graph, of the launch of the graph
   uint32_t captured = 0;                   // of the capture, for a task of a graph
-  uint32_t forward = 0;                    // of the operator whose derivative the task belongs to
-  const std::string* node = nullptr;       // of autograd
+  uint32_t forward = 0;                    // of the forward operator, for a task of a derivative
+  const std::string* node = nullptr;       // autograd node that computes the derivative
 
   auto operator<=>(const Site&) const = default;
 };
 
-// Places by number, so that an access in the shadow is small. Number 0 is no place. Bounded by the places of the
-// program. The caller holds the sanitizer's mutex.
+// A table of sites by number, so that an access stores a number instead of a site. Number 0 is no site. The program has
+// a limited number of sites, and so has the table. The caller holds the sanitizer's mutex.
 class SiteTable {
  public:
   SiteTable() : sites_(1) {}
+
+  // Returns the number of a site, and adds the site if it is new.
   uint32_t intern(const Site& site) {
     const auto [found, is_new] = numbers_.try_emplace(site, static_cast<uint32_t>(sites_.size()));
     if (is_new) {
@@ -41,7 +44,16 @@ class SiteTable {
   }
   const Site& site(uint32_t number) const { return sites_[number]; }
 
-  // Returns a copy of a name that stays valid, because the name of a generated kernel may be unloaded.
+  // Returns the number of a site where the host itself uses memory, and adds the site if it is new.
+  uint32_t host_site(const char* operation, uint32_t stack) {
+    Site site;
+    site.on_host = true;
+    site.operation = name(operation);
+    site.stack = stack;
+    return intern(site);
+  }
+
+  // Returns a copy of a name that stays valid, because the name of a generated kernel may be unloaded. Null for null.
   const std::string* name(const char* text) {
     if (text == nullptr) {
       return nullptr;

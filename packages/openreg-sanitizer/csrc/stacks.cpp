@@ -2,8 +2,9 @@
 #include <Python.h>
 #include <frameobject.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
+#include <new>
 
 #include "stacks.h"
 
@@ -11,7 +12,7 @@ namespace openreg::sanitizer {
 
 namespace {
 
-constexpr size_t kDepth = 96;
+constexpr size_t kMaxFrames = 96;  // of a stack, the innermost ones
 
 int last_instruction(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -32,8 +33,61 @@ bool is_finalizing() {
 }  // namespace
 
 StackTable& StackTable::instance() {
-  static auto* const table = new StackTable;  // outlives threads that launch while the process exits
+  static auto* const table = new StackTable;  // never destroyed: threads may launch while the process exits
   return *table;
+}
+
+// Writes the innermost frames of a thread, with a reference to each code object. Returns their number. The caller holds
+// the GIL.
+size_t StackTable::walk(PyThreadState* thread, std::span<RawFrame> frames) {
+  size_t count = 0;
+  PyFrameObject* frame = PyThreadState_GetFrame(thread);
+  while (frame != nullptr && count < frames.size()) {
+    frames[count++] = {reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)), last_instruction(frame)};
+    PyFrameObject* const outer = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = outer;
+  }
+  Py_XDECREF(frame);
+  return count;
+}
+
+size_t StackTable::hash_of(std::span<const RawFrame> frames) {
+  size_t hash = 0;
+  for (const RawFrame& frame : frames) {
+    hash = (hash ^ reinterpret_cast<uintptr_t>(frame.code)) * 0x9E3779B97F4A7C15U +
+           static_cast<size_t>(frame.last_instruction);
+    hash ^= hash >> 29U;
+  }
+  return hash;
+}
+
+// Returns the number of a stack in the table, or 0. The caller holds mutex_.
+uint32_t StackTable::find(std::span<const RawFrame> frames, size_t hash) const {
+  const auto [begin, end] = numbers_.equal_range(hash);
+  const auto found = std::find_if(begin, end, [&](const auto& entry) {
+    return std::equal(frames.begin(), frames.end(), stacks_[entry.second - 1].begin(), stacks_[entry.second - 1].end());
+  });
+  return found == end ? 0 : found->second;
+}
+
+// Writes the number of a stack, or 0 if memory is exhausted. Returns true if the stack is new in the table, which then
+// owns the references to its code objects.
+bool StackTable::intern(std::span<const RawFrame> frames, uint32_t& number) {
+  const size_t hash = hash_of(frames);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  number = find(frames, hash);
+  if (number != 0) {
+    return false;
+  }
+  try {
+    stacks_.emplace_back(frames.begin(), frames.end());
+    numbers_.emplace(hash, static_cast<uint32_t>(stacks_.size()));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  number = static_cast<uint32_t>(stacks_.size());
+  return true;
 }
 
 uint32_t StackTable::gather() noexcept {
@@ -42,53 +96,20 @@ uint32_t StackTable::gather() noexcept {
     return 0;
   }
   const PyGILState_STATE gil = PyGILState_Ensure();
-  std::array<Frame, kDepth> frames;
-  size_t count = 0;
-  size_t hash = 0;
-  PyFrameObject* frame = PyThreadState_GetFrame(thread);
-  while (frame != nullptr && count < kDepth) {
-    Frame& taken = frames[count++];
-    taken = {reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)), last_instruction(frame)};
-    hash = (hash ^ reinterpret_cast<uintptr_t>(taken.code)) * 0x9E3779B97F4A7C15U +
-           static_cast<size_t>(taken.last_instruction);
-    hash ^= hash >> 29U;
-    PyFrameObject* const outer = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = outer;
-  }
-  Py_XDECREF(frame);
+  std::array<RawFrame, kMaxFrames> buffer;
+  const std::span<const RawFrame> frames(buffer.data(), walk(thread, buffer));
   uint32_t number = 0;
-  bool is_new = count > 0;
-  try {
-    if (count > 0) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      const auto [begin, end] = numbers_.equal_range(hash);
-      for (auto known = begin; known != end && number == 0; ++known) {
-        const Frames& other = stacks_[known->second - 1];
-        if (other.size() == count && std::equal(other.begin(), other.end(), frames.begin())) {
-          number = known->second;
-          is_new = false;
-        }
-      }
-      if (number == 0) {
-        stacks_.emplace_back(frames.begin(), frames.begin() + static_cast<ptrdiff_t>(count));
-        number = static_cast<uint32_t>(stacks_.size());
-        numbers_.emplace(hash, number);
-      }
+  if (!frames.empty() && !intern(frames, number)) {
+    for (const RawFrame& frame : frames) {
+      Py_DECREF(frame.code);
     }
-  } catch (const std::bad_alloc&) {
-    number = 0;
-    is_new = false;
-  }
-  for (size_t i = 0; !is_new && i < count; ++i) {
-    Py_DECREF(frames[i].code);
   }
   PyGILState_Release(gil);
   return number;
 }
 
 pybind11::list StackTable::symbolize(uint32_t stack) {
-  Frames frames;
+  RawFrames frames;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stack != 0 && stack <= stacks_.size()) {
@@ -96,7 +117,7 @@ pybind11::list StackTable::symbolize(uint32_t stack) {
     }
   }
   pybind11::list result;
-  for (const Frame& frame : frames) {
+  for (const RawFrame& frame : frames) {
     auto* const code = reinterpret_cast<PyCodeObject*>(frame.code);
     const pybind11::handle object(frame.code);
     result.append(pybind11::make_tuple(object.attr("co_filename"), PyCode_Addr2Line(code, frame.last_instruction),

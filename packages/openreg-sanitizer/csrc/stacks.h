@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Python stacks by number. Gathering one walks the calling thread's frames and looks them up; files and lines are
-// computed when a finding is reported.
+// Python stacks by number. Capturing a stack walks the frames of the calling thread and looks them up in a table. Files
+// and lines are computed when a finding is reported.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,38 +10,45 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 namespace openreg::sanitizer {
 
-// The stacks of the process. A stack stays until the process ends, and so do its code objects: a program has few places
-// that launch, so a long run needs no more memory. Thread-safe.
+// The stacks of the process by number, from 1 on. A stack stays until the process ends, and so do its code objects. The
+// number of places that launch is limited, so a long run of a program needs no more memory. Thread-safe.
 class StackTable {
  public:
   static StackTable& instance();
 
-  // Returns the number of the calling thread's Python stack, or 0 if the thread has none. Acquires the GIL, so the
-  // caller must hold no lock whose holder may need the GIL.
+  // Returns the number of the calling thread's Python stack, or 0 if the thread runs no Python or memory is exhausted.
+  // Acquires the GIL, so the caller must hold no lock that a thread may be waiting for while it holds the GIL.
   uint32_t gather() noexcept;
-  // From now on gather() returns 0, because the interpreter ends. Thread-safe.
+  // Makes gather() return 0 from now on, because the interpreter is finalized soon.
   void close() noexcept { closed_ = true; }
 
-  // Returns the frames as tuples (file, line, function), the innermost first. The caller holds the GIL.
+  // Returns the frames of a stack as tuples (file, line, function), the innermost first. The caller holds the GIL.
   pybind11::list symbolize(uint32_t stack);
-  // Returns the number of stacks. Thread-safe.
+  // Returns the number of stacks.
   size_t size();
 
  private:
-  struct Frame {
+  // A position in a code object.
+  struct RawFrame {
     PyObject* code;
-    int last_instruction;
-    bool operator==(const Frame&) const = default;
+    int last_instruction;  // offset in bytes
+    bool operator==(const RawFrame&) const = default;
   };
-  using Frames = std::vector<Frame>;
+  using RawFrames = std::vector<RawFrame>;
+
+  static size_t walk(PyThreadState* thread, std::span<RawFrame> frames);
+  static size_t hash_of(std::span<const RawFrame> frames);
+  uint32_t find(std::span<const RawFrame> frames, size_t hash) const;
+  bool intern(std::span<const RawFrame> frames, uint32_t& number);
 
   std::mutex mutex_;  // a leaf: nothing is called while it is held
-  std::deque<Frames> stacks_;
+  std::deque<RawFrames> stacks_;
   std::unordered_multimap<size_t, uint32_t> numbers_;  // by hash
   std::atomic<bool> closed_{false};
 };

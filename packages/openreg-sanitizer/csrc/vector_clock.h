@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Vector clocks: what has happened before a task, per queue (source: Mattern, "Virtual Time and Global States of
-// Distributed Systems", 1988).
+// Vector clocks (source: Mattern, "Virtual Time and Global States of Distributed Systems", 1988). The clock of a task,
+// of an event or of the host is the set of all tasks that happen before it.
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,33 @@
 
 namespace openreg::sanitizer {
 
-// For each queue of the driver the newest ticket that has happened before. A queue executes its tasks in order, so this
-// one number stands for all earlier tickets. Queues are numbered densely. Not thread-safe.
+// Identifies a task until the process ends. A queue is the driver's number of a stream: queues are numbered without
+// gaps. A ticket is the sequence number of a task in its queue, from 1 on.
+struct TaskId {
+  uint32_t queue = 0;
+  uint64_t ticket = 0;
+  bool operator==(const TaskId&) const = default;
+};
+
+// A set of tasks. With a task it contains all earlier tasks of the same queue, because a queue executes its tasks in
+// order. So one ticket for each queue represents the set. Not thread-safe.
 class VectorClock {
  public:
-  // Returns the newest ticket of `queue` that has happened before, or 0.
-  uint64_t at(uint32_t queue) const { return queue < tickets_.size() ? tickets_[queue] : 0; }
+  // Returns true if the set contains the task.
+  bool includes(const TaskId& task) const { return task.ticket <= newest(task.queue); }
 
-  // Adds the tasks of `queue` up to `ticket`. Returns true if that changed the clock.
-  bool raise(uint32_t queue, uint64_t ticket) {
-    if (at(queue) >= ticket) {
-      return false;
+  // Adds a task and the earlier ones of its queue.
+  void add(const TaskId& task) {
+    if (includes(task)) {
+      return;
     }
-    if (queue >= tickets_.size()) {
-      tickets_.resize(size_t{queue} + 1);
+    if (task.queue >= tickets_.size()) {
+      tickets_.resize(size_t{task.queue} + 1);
     }
-    tickets_[queue] = ticket;
-    return true;
+    tickets_[task.queue] = task.ticket;
   }
 
-  // Adds what has happened before in `other`. Returns true if that changed the clock.
+  // Adds all tasks of `other`. Returns true if that changed this set.
   bool join(const VectorClock& other) {
     if (tickets_.size() < other.tickets_.size()) {
       tickets_.resize(other.tickets_.size());
@@ -42,10 +49,10 @@ class VectorClock {
     return changed;
   }
 
-  // Returns true if all that has happened before in this clock has in `other`, too.
+  // Returns true if `other` contains all tasks of this set.
   bool is_within(const VectorClock& other) const {
     for (size_t i = 0; i < tickets_.size(); ++i) {
-      if (tickets_[i] > other.at(static_cast<uint32_t>(i))) {
+      if (tickets_[i] > other.newest(static_cast<uint32_t>(i))) {
         return false;
       }
     }
@@ -53,7 +60,9 @@ class VectorClock {
   }
 
  private:
-  std::vector<uint64_t> tickets_;
+  uint64_t newest(uint32_t queue) const { return queue < tickets_.size() ? tickets_[queue] : 0; }
+
+  std::vector<uint64_t> tickets_;  // by queue; 0: no task
 };
 
 }  // namespace openreg::sanitizer

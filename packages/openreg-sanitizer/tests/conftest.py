@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Brings up the device with its sanitizer: a lane has no autoload."""
+"""Brings up the device with its sanitizer: a session has no autoload."""
 
 import os
 import sys

@@ -30,7 +30,7 @@ except AttributeError as error:
 """
 
 
-def test_who_misses_the_name_is_told_which_package_brings_it(interpreter):
+def test_a_missing_name_raises_an_error_with_its_package(interpreter):
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     result = interpreter.run("-c", NOT_IMPORTED, env=env)
     assert result.returncode == 0, result.stderr

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import openreg_runtime
 
-# This check precedes the native module, because that of another build would lack a symbol.
+# This check precedes the import of the native module, which would lack a symbol if it is of another build.
 openreg_runtime.require_matching_build(__name__)
 
 from openreg_sanitizer import _program  # noqa: E402

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems."""
+"""Functions that differ between operating systems."""
 
 from __future__ import annotations
 

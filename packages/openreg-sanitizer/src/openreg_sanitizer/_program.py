@@ -13,7 +13,15 @@ import sys
 from pathlib import Path
 
 from openreg_sanitizer import _C, names, text
-from openreg_sanitizer._session import Action, SanitizerError, _sessions, _write, sanitizer, write_report
+from openreg_sanitizer._session import (
+    Action,
+    SanitizerError,
+    _sessions,
+    sanitizer,
+    write_finding,
+    write_line,
+    write_report,
+)
 from openreg_sanitizer.suppressions import SuppressionError
 
 VARIABLE = "OPENREG_SANITIZER"
@@ -44,6 +52,7 @@ def start() -> None:
 
 
 def _finish(session: sanitizer, path: Path | None, process: int) -> None:
+    """Writes the findings when the process ends, and replaces its exit status if there are any."""
     if os.getpid() != process:  # a forked child inherits this exit handler, but no device
         return
     _C.abandon()  # from here on nothing is observed and nothing blocks
@@ -52,14 +61,14 @@ def _finish(session: sanitizer, path: Path | None, process: int) -> None:
     warnings = session.warnings if os.environ.get(WARNINGS) == "1" else []
     ended_by = getattr(sys, "last_value", None)
     if isinstance(ended_by, SanitizerError):
-        _sessions.note_written(ended_by.finding)  # with its traceback
+        _sessions.note_written(ended_by.finding)  # Python has written it with the traceback
     _sessions.write_rest(session)
     for item in warnings:
-        _write(text.render(item) + "\n")
+        write_finding(item)
     session.name_unused()
     if path is not None:
         write_report([*found, *warnings], path)
     if found or warnings:
-        _write(text.summary([*found, *warnings]))
+        write_line(text.summary([*found, *warnings]))
     if found:
         _C.fail_at_exit()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sessions of the sanitizer: when it observes, and what becomes of its findings."""
+"""Sessions of the sanitizer, each of which observes the devices for a time and has the findings of that time.
+
+A session is a ``with`` block of :class:`sanitizer`, or the whole program (``_program.py``).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _ACTIONS = ("report", "raise", "collect")
 
 
 class SanitizerError(RuntimeError):
-    """An error for a finding, raised at the second access; ``finding`` is the finding."""
+    """An error for a finding, raised where the second access is made; ``finding`` is the finding."""
 
     def __init__(self, found: Finding) -> None:
         super().__init__(text.render(found))
@@ -32,13 +35,17 @@ class SanitizerError(RuntimeError):
 
 
 class _RaiseAtCall(TorchFunctionMode):
-    """Raises at the call that made a finding. Pending calls of Python come one statement later for operators as +."""
+    """Raises SanitizerError in the call that made a finding.
+
+    Without this mode, :func:`report_new` would raise it from a pending call of Python, one statement later for
+    operators such as ``+``.
+    """
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if not torch.compiler.is_compiling():  # Dynamo traces this method, and knows nothing of the native part
+        if not torch.compiler.is_compiling():  # Dynamo traces this method, and cannot trace the native part
             _sessions.report_new()
         return result
 
@@ -46,11 +53,11 @@ class _RaiseAtCall(TorchFunctionMode):
 class sanitizer:
     """Observes all openreg devices in a ``with`` block, and finds races, missing waits and wrong uses of memory.
 
-    ``action`` is what happens with a finding: "report" writes it to stderr as soon as the main thread goes on, "raise"
-    raises :class:`SanitizerError` there, "collect" does neither. ``suppress`` is a file of suppressions. ``findings``
-    are those of the block, one for each pair of lines; ``warnings`` are those of kinds that are no errors by
-    themselves. Blocks may be nested; each has the findings of its time. The end of the block waits for all tasks of the
-    devices, which orders nothing in the program's name.
+    ``action`` selects what happens with a finding: "report" writes it to stderr as soon as the main thread goes on,
+    "raise" raises :class:`SanitizerError` there, "collect" does neither. ``suppress`` is a file of suppressions.
+    ``findings`` are those of the block, one for each pair of lines; ``warnings`` may be correct uses of memory. Blocks
+    may be nested; each has the findings of its time. The end of the block waits for all tasks of the devices; the
+    sanitizer does not count this as a wait of the program.
     """
 
     def __init__(self, action: Action = "report", suppress: str | os.PathLike[str] | None = None) -> None:
@@ -59,7 +66,7 @@ class sanitizer:
         self.action = action
         self.suppressions = [] if suppress is None else suppressions.read(Path(suppress))
         self.suppressed = 0
-        self._before: list[int] = []
+        self._before: list[int] = []  # counts of the findings when the block began
         self._found: list[Finding] | None = None
         self._process = os.getpid()
         self._mode: Any = _RaiseAtCall() if action == "raise" else None
@@ -77,7 +84,7 @@ class sanitizer:
     ) -> None:
         if self._mode is not None:
             self._mode.__exit__(kind, error, traceback)
-        if os.getpid() != self._process:
+        if os.getpid() != self._process:  # a forked child has no device
             return
         try:
             names.learn(sys._getframe(1))
@@ -107,6 +114,7 @@ class sanitizer:
         return self._collect() if self._found is None else self._found
 
     def _collect(self) -> list[Finding]:
+        """Returns the findings since the block began, one for each pair of lines, without suppressed ones."""
         counts = _C.counts()
         merged: dict[tuple[str, str, str], Finding] = {}
         self.suppressed = 0
@@ -136,25 +144,26 @@ class sanitizer:
         """Writes the suppressions that have suppressed nothing to stderr."""
         for item in self.suppressions:
             if not item.used:
-                _write(f"openreg-sanitizer: {item.origin}: this suppression suppresses nothing; remove it")
+                write_line(f"openreg-sanitizer: {item.origin}: this suppression suppresses nothing; remove it")
 
 
 class _Sessions:
-    """The open sessions of the process, the newest last, and the findings in Python's form."""
+    """The open sessions of the process, and the findings of all sessions in Python's form. Thread-safe."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets all sessions: at first, and in a forked child, which may have inherited the locks locked."""
-        self._lock = threading.RLock()  # of the members below
-        self._control = threading.Lock()  # of the native part's start and stop; may block on the device
-        self._open: list[sanitizer] = []
-        self._known: list[Finding] = []
-        self._reported = 0
-        self._written: set[tuple[str, str, str]] = set()
+        """Forgets all sessions. A forked child needs new locks, because it may have inherited these locked."""
+        self._control = threading.Lock()  # serializes start and stop of the native part, which may block on the device
+        self._lock = threading.RLock()  # guards the members below
+        self._open: list[sanitizer] = []  # the newest last
+        self._known: list[Finding] = []  # the findings of the process by number, as far as Python has read them
+        self._reported = 0  # number of findings that report_new() has taken
+        self._written: set[tuple[str, str, str]] = set()  # places of the findings on stderr since the last begin()
 
     def begin(self, session: sanitizer) -> None:
+        """Opens a session, and starts the native part for the first."""
         with self._control:
             if self._open:
                 _C.renew()
@@ -166,15 +175,17 @@ class _Sessions:
                 self._written.clear()
 
     def end(self, session: sanitizer) -> None:
+        """Closes a session, and stops the native part after the last."""
         with self._control:
             with self._lock:
                 if session in self._open:
                     self._open.remove(session)
                 is_last = not self._open
-            if is_last:  # without the lock: a task may wait for what another thread does after its next operator
+            if is_last:  # without the lock, because a task may wait for another thread, which may need the lock
                 _C.stop()
 
     def finding(self, number: int) -> Finding:
+        """Returns a finding by its number in the process, with names of streams and its repair."""
         with self._lock:
             while number >= len(self._known):
                 begin = len(self._known)
@@ -184,7 +195,10 @@ class _Sessions:
             return self._known[number]
 
     def report_new(self) -> None:
-        """Takes new findings, on the main thread between two of its steps. Raises SanitizerError if requested."""
+        """Writes or raises new findings, as the action of the newest session requests.
+
+        The native part makes the main thread call it, as a pending call of Python.
+        """
         if not self._open or self._reported == _C.finding_count():
             return
         names.learn_from_threads()
@@ -196,17 +210,20 @@ class _Sessions:
                 self._take(found, self._open[-1])
 
     def note_written(self, found: Finding) -> None:
-        """Notes that a finding needs to be written no more."""
+        """Notes that a finding was written, so that write_rest() omits it."""
         with self._lock:
             self._written.add(found.places)
 
     def write_rest(self, session: sanitizer) -> None:
-        """Writes the findings of a session that nothing has written: of threads, or of an error that was caught."""
+        """Writes the findings of a session that were not written: of other threads, or of an error that was caught."""
         with self._lock:
             for found in session.findings:
                 if found.places not in self._written:
-                    self._written.add(found.places)
-                    _write(text.render(found) + "\n")
+                    self._write(found)
+
+    def _write(self, found: Finding) -> None:
+        self._written.add(found.places)
+        write_finding(found)
 
     def _take(self, found: Finding, session: sanitizer) -> None:
         if found.is_warning or found.places in self._written or session.is_suppressed(found):
@@ -214,16 +231,21 @@ class _Sessions:
         if session.action == "raise":
             raise SanitizerError(found)
         if session.action == "report":
-            self._written.add(found.places)
-            _write(text.render(found) + "\n")
+            self._write(found)
 
 
-def _write(line: str) -> None:
+def write_line(line: str) -> None:
+    """Writes a line to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
+def write_finding(found: Finding) -> None:
+    """Writes the text of a finding to stderr, followed by an empty line."""
+    write_line(text.render(found) + "\n")
+
+
 def _start() -> None:
-    """Starts the native part, and adds the allocations from before, whose content counts as written."""
+    """Starts the native part, and adds the memory that was allocated before, whose content counts as written."""
     _C.start(
         launches_block=os.environ.get("OPENREG_LAUNCH_BLOCKING") == "1",
         is_poisoned=os.environ.get("OPENREG_POISON") == "1",
@@ -260,10 +282,10 @@ report_new = _sessions.report_new
 
 
 def write_report(found: list[Finding], path: Path) -> None:
-    """Writes a report file, or the reason why that failed to stderr."""
+    """Writes a report file. If that fails, writes the reason and the findings to stderr."""
     try:
         formats.write(found, path)
     except formats.ReportError as error:
-        _write(f"openreg-sanitizer: {error}")
+        write_line(f"openreg-sanitizer: {error}")
         for item in found:
-            _write(text.render(item) + "\n")
+            write_finding(item)

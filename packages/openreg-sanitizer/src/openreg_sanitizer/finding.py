@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings: what is wrong between two accesses to memory, with stacks, tensors and streams.
+"""Findings in Python's form: wrong accesses to memory, with their stacks, tensors and streams.
 
-All classes are immutable values without references to tensors. Addresses and sizes are in bytes.
+The native part finds them, and :func:`read` converts its dictionaries. All classes are immutable values without
+references to tensors. Addresses and sizes are in bytes, strides in elements.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-# Kinds of findings with what each means, in the words of reports.
+# The kinds of findings, each with its meaning in the words of reports.
 KINDS = {
     "race": "two accesses to the same memory have no order",
     "reuse": "memory was reused while another stream still used the tensor that had it before",
@@ -31,34 +32,18 @@ KINDS = {
     "poison": "a value that was computed from undefined memory reaches the host",
     "freed-in-use": "memory is freed while another stream uses it",
 }
-# Kinds that are no errors by themselves: a wait that follows the release, and precedes the reuse, is in time.
+# The kinds that may be correct: a wait that follows the release of memory, and precedes its reuse, is in time.
 WARNINGS = frozenset({"freed-in-use"})
-
-# Names of dtypes in C++ that differ from Python's by more than their case.
-_DTYPES = {
-    "Byte": "uint8",
-    "Char": "int8",
-    "Short": "int16",
-    "Int": "int32",
-    "Long": "int64",
-    "Half": "float16",
-    "Float": "float32",
-    "Double": "float64",
-    "ComplexHalf": "complex32",
-    "ComplexFloat": "complex64",
-    "ComplexDouble": "complex128",
-}
 
 _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 _LIBRARIES = os.path.realpath(sysconfig.get_path("purelib")) + os.sep
-
 
 _real_path = functools.cache(os.path.realpath)
 
 
 @functools.cache
 def _internal_folders() -> tuple[str, ...]:
-    """Returns the folders whose frames are no lines of a program: torch and the packages of this project."""
+    """Returns the folders of torch and of the packages of this project, whose frames are no lines of the program."""
     folders = [str(Path(torch.__file__).resolve().parent) + os.sep]
     site = Path(__file__).resolve().parents[1]
     with contextlib.suppress(OSError):
@@ -75,7 +60,10 @@ def _generated_folders() -> tuple[str, ...]:
 
 
 def place_of(file: str) -> str:
-    """Returns "torch", "standard", "library" or "program" for a file of a stack."""
+    """Returns whose code a file has: "torch", "standard", "library" or "program".
+
+    Packages of this project and code that torch.compile generates belong to "torch"; "standard" is Python's library.
+    """
     if file.startswith("<frozen"):
         return "standard"
     path = _real_path(file)
@@ -87,14 +75,14 @@ def place_of(file: str) -> str:
 
 
 def shown(file: str) -> str:
-    """Returns the path of a file from the current folder, if it is in there."""
+    """Returns the path of a file as reports show it: relative to the current folder if the file is in there."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A line of a stack."""
+    """A frame of a Python stack: the line of the program that it executes."""
 
     file: str
     line: int
@@ -107,18 +95,18 @@ class Frame:
 
     @property
     def place(self) -> str:
-        """Returns "torch", "standard", "library" or "program"."""
+        """Returns whose code the line is, see :func:`place_of`."""
         return place_of(self.file)
 
     def __str__(self) -> str:
         return f"{shown(self.file)}:{self.line}"
 
 
-Stack = tuple[Frame, ...]
+Stack = tuple[Frame, ...]  # the innermost frame first
 
 
 def user_frame(stack: Stack) -> Frame | None:
-    """Returns the innermost line of the program, else of a library, else of anything; None for an empty stack."""
+    """Returns the innermost frame of the program, else of a library, else of anything; None for an empty stack."""
     for place in ("program", "library"):
         for frame in stack:
             if frame.place == place:
@@ -128,11 +116,11 @@ def user_frame(stack: Stack) -> Frame | None:
 
 @dataclass(frozen=True)
 class StreamId:
-    """A stream by device index and ``stream_id``; 0 is the default stream. ``name`` is the program's variable."""
+    """A stream by its device index and its ``stream_id``."""
 
     device: int
-    number: int
-    name: str = ""
+    number: int  # 0: the default stream
+    name: str = ""  # of the program's variable, if it is known
 
     @property
     def is_default(self) -> bool:
@@ -150,11 +138,11 @@ class Life:
     """An allocation from its beginning to its release."""
 
     begin: int
-    end: int
+    end: int  # 0: unknown memory
     device: int
-    stream: StreamId
-    allocated: Stack
-    freed: Stack
+    stream: StreamId  # the stream that it was allocated for
+    allocated: Stack  # of the allocation
+    freed: Stack  # of the release; empty before it
 
     @property
     def is_pinned(self) -> bool:
@@ -164,7 +152,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Access:
-    """What a task, or an operator of the host, does with a range of memory."""
+    """An access of a task, or of an operator on the CPU, to a range of memory."""
 
     begin: int
     end: int
@@ -172,18 +160,18 @@ class Access:
     writes: bool
     stream: StreamId | None  # None: the host
     kind: str  # kernel, copy, fill or host
-    operation: str
-    node: str  # of autograd, for a derivative
-    stack: Stack
+    operation: str  # name of the kernel or operator, else the kind
+    node: str  # name of the autograd node, for a task of a derivative
+    stack: Stack  # of the launch
     captured: Stack  # of the capture, for a task of a graph
-    forward: Stack  # of the operator of which this is a derivative
-    dtype: str
+    forward: Stack  # of the forward operator, for a task of a derivative
+    dtype: str  # as "float32"; empty for bytes without a tensor
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
     @property
     def frame(self) -> Frame | None:
-        """Returns the line of the program that made the access."""
+        """Returns the frame of the program that made the access, or None for a thread without Python."""
         for stack in (self.captured, self.stack, self.forward):
             if stack:
                 return user_frame(stack)
@@ -196,7 +184,7 @@ class Access:
 
     @property
     def tensor(self) -> str:
-        """Returns dtype and sizes as PyTorch prints them, with strides if the tensor is not contiguous."""
+        """Returns a description of the tensor: dtype and sizes, with strides if it is not contiguous."""
         if not self.dtype:
             return f"{self.end - self.begin} bytes"
         text = f"{self.dtype}{list(self.sizes)}"
@@ -210,33 +198,35 @@ class Access:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding: a kind of :data:`KINDS`, two accesses, their allocations and the missing line."""
+    """One finding: a wrong access, alone or together with an earlier one, the allocations, and the repair.
 
-    kind: str
-    first: Access | None  # None where one access is wrong by itself
+    ``missing`` is the line to write, ``where`` says where it belongs, and ``hint`` explains it.
+    """
+
+    kind: str  # one of KINDS
+    first: Access | None  # None if the second access is wrong by itself
     first_life: Life
     second: Access
     second_life: Life
-    count: int
-    # How to repair it: the line to write, and where it belongs.
+    count: int  # how often it has happened
     missing: str = ""
     where: str = ""
     hint: str = field(default="", compare=False)
 
     @property
     def frames(self) -> tuple[Frame | None, Frame | None]:
-        """Returns the lines of the first and of the second access."""
+        """Returns the frames of the first and of the second access."""
         return self.first.frame if self.first else None, self.second.frame
 
     @property
     def places(self) -> tuple[str, str, str]:
-        """Returns the kind and both lines as text: what findings are counted by."""
+        """Returns the kind and both lines as text. Findings with the same places are counted as one."""
         first, second = self.frames
         return self.kind, str(first) if first else "", str(second) if second else ""
 
     @property
     def is_warning(self) -> bool:
-        """Returns True if the finding is no error by itself."""
+        """Returns True if the finding may be correct."""
         return self.kind in WARNINGS
 
     def counted(self, count: int) -> Finding:
@@ -245,6 +235,7 @@ class Finding:
 
 
 def _stack(frames: list[tuple[str, int, str]]) -> Stack:
+    """Returns the frames without those of this package."""
     own = str(Path(__file__).resolve().parent) + os.sep
     return tuple(Frame(*frame) for frame in frames if not _real_path(frame[0]).startswith(own))
 
@@ -275,14 +266,14 @@ def _access(data: dict[str, Any] | None) -> Access | None:
         _stack(data["stack"]),
         _stack(data["captured"]),
         _stack(data["forward"]),
-        _DTYPES.get(data["dtype"] or "", (data["dtype"] or "").lower()),
+        str(data["dtype"] or "").removeprefix("torch."),
         tuple(data["sizes"]),
         tuple(data["strides"]),
     )
 
 
 def read(data: dict[str, Any]) -> Finding:
-    """Returns the finding that ``_C.findings()`` describes."""
+    """Returns a finding, without its repair, from an element of ``_C.findings()``."""
     second = _access(data["second"])
     assert second is not None
     return Finding(

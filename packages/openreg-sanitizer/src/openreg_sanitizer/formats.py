@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports for programs: JSON, and SARIF, which code hosts show.
+"""Writes report files: JSON, text, and SARIF, a format for findings of tools, which code hosts show.
 
 Source: SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0/.
 """
@@ -43,7 +43,7 @@ def write(findings: Sequence[Finding], path: Path) -> None:
 
 
 def to_json(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Returns the findings as a document of JSON."""
+    """Returns the findings as a JSON document."""
     return {"tool": "openreg-sanitizer", "version": version("openreg-sanitizer"), "findings": [*map(_json, findings)]}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The variables of the program that hold streams, so that a finding can name them as the program does."""
+"""Finds the variables of the program that hold streams, so that a finding can name streams as the program does."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ import torch
 
 from openreg_sanitizer.finding import Access, Finding, StreamId, place_of
 
-# Before Python 3.13 the frame of a function keeps a copy of its variables for who reads them.
+# Before Python 3.13, `frame.f_locals` of a function is a copy of its variables, which the frame keeps.
 _IS_COPY = sys.version_info < (3, 13)
+# References to that copy in learn(): of the frame, of `variables`, and of the argument of getrefcount().
 _OWN_REFERENCES = 3
-_names: dict[tuple[int, int], str] = {}
+_names: dict[tuple[int, int], str] = {}  # by device and number of the stream
 
 
 def learn(frame: FrameType | None) -> None:
-    """Notes the streams in the variables of a frame and its callers. Reads variables and calls nothing of them."""
+    """Notes the streams in the variables of a frame and of its callers. Runs no code of the program."""
     found: dict[tuple[int, int], str] = {}
     while frame is not None:
         if place_of(frame.f_code.co_filename) in ("program", "library"):
@@ -31,13 +32,13 @@ def learn(frame: FrameType | None) -> None:
                 for name, value in list(scope.items()):
                     _note(found, name, value)
             del scope
-            # The copy would keep tensors alive until the function returns. A program that has called locals() holds the
-            # same dictionary: besides the frame, `variables` and the argument there is a fourth reference.
+            # The copy would keep tensors alive until the function returns. It stays if the program holds it, too,
+            # because it has called locals().
             is_copy = _IS_COPY and frame.f_code.co_flags & inspect.CO_OPTIMIZED
             if is_copy and sys.getrefcount(variables) <= _OWN_REFERENCES:
                 variables.clear()
         frame = frame.f_back
-    _names.update(found)  # a stream that the program creates anew has the number of an old one
+    _names.update(found)  # replaces old names, because a new stream may have the number of an old one
 
 
 def _note(found: dict[tuple[int, int], str], name: str, value: object) -> None:
@@ -89,7 +90,7 @@ def _access(access: Access | None) -> Access | None:
 
 
 def name(finding: Finding) -> Finding:
-    """Returns the finding with the names of its streams, as far as they are known."""
+    """Returns the finding with the variables that hold its streams, as far as they are known."""
     second = _access(finding.second)
     assert second is not None
     return replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings that a program accepts: comments on its lines, and files of patterns.
+"""Reads which findings a program accepts: from comments on its lines, and from files of patterns.
 
 A comment on the line of one of the two accesses suppresses all kinds of findings, or those in brackets:
 
@@ -34,10 +34,10 @@ class SuppressionError(ValueError):
 class Suppression:
     """A line of a file of suppressions, with the number of findings that it has suppressed."""
 
-    origin: str  # file and line
+    origin: str  # file and line of the suppression
     kind: str
-    path: str
-    place: str  # line or function; empty for the whole file
+    path: str  # a pattern of fnmatch
+    place: str  # line number or function; empty for the whole file
     used: int = 0
 
     def matches(self, finding: Finding) -> bool:
@@ -79,7 +79,7 @@ def read(path: Path) -> list[Suppression]:
 
 
 def is_commented(finding: Finding) -> bool:
-    """Returns True if a comment on one of the lines suppresses the finding."""
+    """Returns True if a comment on the line of one of the accesses suppresses the finding."""
     for frame in finding.frames:
         comment = _COMMENT.search(frame.source) if frame else None
         if comment and (comment[1] is None or finding.kind in re.split(r"[\s,]+", comment[1].strip())):

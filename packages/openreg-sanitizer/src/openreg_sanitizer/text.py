@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings as text for somebody who never saw the tool: lines of the program first, whole stacks after."""
+"""Renders findings as text: the lines of the program first, then the repair, the memory and whole stacks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, user_
 
 
 def render(finding: Finding) -> str:
-    """Returns the text of a finding, several lines without a newline at the end."""
+    """Returns the text of a finding: several lines, without a newline at the end."""
+    second = "second" if finding.first else "access"
     times = f" (found {finding.count} times)" if finding.count > 1 else ""
     head = "openreg-sanitizer: warning:" if finding.is_warning else "openreg-sanitizer:"
     lines = [f"{head} {finding.kind}: {KINDS[finding.kind]}{times}"]
     if finding.first is not None:
         lines += _access("first", finding.first, finding.first_life)
-    lines += _access("second" if finding.first else "access", finding.second, finding.second_life)
+    lines += _access(second, finding.second, finding.second_life)
     if finding.missing:
         lines += [f"  missing: {finding.missing}", f"    write it {finding.where}"]
     if finding.hint:
@@ -23,7 +24,7 @@ def render(finding: Finding) -> str:
     lines += _memory(finding)
     if finding.first is not None:
         lines += _stacks("first", finding.first)
-    lines += _stacks("second" if finding.first else "access", finding.second)
+    lines += _stacks(second, finding.second)
     return "\n".join(lines)
 
 
@@ -41,8 +42,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _access(label: str, access: Access, life: Life) -> list[str]:
+    """Returns the line of the program that made an access, and a description of the access."""
     frame = access.frame
-    where = f"{frame}" if frame else "a thread without Python"
+    where = frame or "a thread without Python"
     source = f"  {frame.source}" if frame and frame.source else ""
     actor = "the host" if access.stream is None else f"on {access.stream}"
     operation = access.operation + (f" (of {access.node})" if access.node else "")
@@ -56,6 +58,7 @@ def _access(label: str, access: Access, life: Life) -> list[str]:
 
 
 def _memory(finding: Finding) -> list[str]:
+    """Returns where the memory of both accesses was allocated and freed, once if it is the same allocation."""
     lines: list[str] = []
     shared = finding.first_life == finding.second_life
     for label, life in (("first", finding.first_life), ("second", finding.second_life)):
@@ -73,18 +76,16 @@ def _memory(finding: Finding) -> list[str]:
 
 
 def _stacks(label: str, access: Access) -> list[str]:
-    lines = []
-    for name, stack in (
-        ("stack of the access" if label == "access" else f"stack of the {label} access", access.stack),
-        ("captured by", access.captured),
-        ("forward operator", access.forward),
-    ):
-        lines += _stack(name, stack)
-    return lines
+    name = "stack of the access" if label == "access" else f"stack of the {label} access"
+    return [
+        *_stack(name, access.stack),
+        *_stack("captured by", access.captured),
+        *_stack("forward operator", access.forward),
+    ]
 
 
 def _from_program(stack: Stack) -> Stack:
-    """Returns the stack without what called the program: a test runner, or a launcher."""
+    """Returns the stack without the frames that called the program, as those of a test runner or a launcher."""
     outermost = max((i for i, frame in enumerate(stack) if frame.place == "program"), default=len(stack) - 1)
     return stack[: outermost + 1]
 
