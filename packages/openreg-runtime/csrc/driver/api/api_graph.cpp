@@ -83,9 +83,10 @@ orError_t orGraphLaunch(orGraph_t graph, orStream_t stream) {
     }
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.launch_graph(body, target, lock);
     if (driver.scheduler.launch_blocking()) {
-      driver.scheduler.wait(target, *body->device, body->last_ticket, lock);
+      driver.scheduler.launch_graph_and_wait(body, target, lock);
+    } else {
+      driver.scheduler.launch_graph(body, target, lock);
     }
     return orSuccess;
   });

@@ -13,27 +13,28 @@ namespace {
 // In bytes. A pageable source up to this size is copied into a buffer of the task, so that the call does not block.
 constexpr size_t kStagingLimit = size_t{64} << 10;
 
-enum class Place { kPageable, kPinned, kDevice };
+enum class MemoryKind { kPageable, kPinned, kDevice };
 
-// One side of a copy: the kind of its memory, and the address that an engine dereferences.
-struct Operand {
-  Place place;
+// An address that was passed to a copy or fill: the kind of its memory, and the address that an engine dereferences.
+struct ResolvedAddress {
+  MemoryKind kind;
   void* address;
 };
 
-Operand resolve(Driver& driver, const void* pointer, size_t size) {
+// Throws Error(orErrorInvalidDevicePointer) unless all bytes of a range of device memory lie in one allocation.
+ResolvedAddress resolve(Driver& driver, const void* pointer, size_t size) {
   void* address = const_cast<void*>(pointer);
   const int owner = driver.space.owner(pointer);
   if (owner >= 0) {
     driver.devices[static_cast<size_t>(owner)]->memory.check_range(pointer, size);
-    return {Place::kDevice, driver.space.kernel_view(address)};
+    return {MemoryKind::kDevice, driver.space.kernel_view(address)};
   }
-  return {driver.pinned.contains(pointer, size) ? Place::kPinned : Place::kPageable, address};
+  return {driver.pinned.contains(pointer, size) ? MemoryKind::kPinned : MemoryKind::kPageable, address};
 }
 
-void check_direction(const Operand& destination, const Operand& source, orMemcpyKind kind) {
-  const bool to_device = destination.place == Place::kDevice;
-  const bool from_device = source.place == Place::kDevice;
+void check_direction(const ResolvedAddress& destination, const ResolvedAddress& source, orMemcpyKind kind) {
+  const bool to_device = destination.kind == MemoryKind::kDevice;
+  const bool from_device = source.kind == MemoryKind::kDevice;
   bool fits = false;
   switch (kind) {
     case orMemcpyHostToHost:
@@ -57,7 +58,7 @@ void check_direction(const Operand& destination, const Operand& source, orMemcpy
                        to_device ? "device" : "host", " memory; orMemcpyDefault infers it");
 }
 
-// Checks the stream and its device, for a call that has nothing to move.
+// Checks the stream and its device, for a copy or fill of 0 bytes.
 void check_stream(Driver& driver, orStream_t handle) {
   const Lock lock = driver.scheduler.lock();
   driver.scheduler.stream(handle, lock).device->check_healthy();
@@ -71,8 +72,8 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   }
   check_pointer(dst, "dst");
   check_pointer(src, "src");
-  const Operand destination = resolve(driver, dst, count);
-  const Operand source = resolve(driver, src, count);
+  const ResolvedAddress destination = resolve(driver, dst, count);
+  const ResolvedAddress source = resolve(driver, src, count);
   check_direction(destination, source, kind);
   if (driver.scheduler.operands_wanted()) [[unlikely]] {
     Driver::call_enqueue_hook();
@@ -80,9 +81,9 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   Task task;
   task.kind = Task::Kind::kCopy;
   task.copy = {destination.address, source.address, count, nullptr};
-  const bool pageable = destination.place == Place::kPageable || source.place == Place::kPageable;
-  const bool stage = !wait && !driver.scheduler.launch_blocking() && destination.place != Place::kPageable &&
-                     source.place == Place::kPageable && count <= kStagingLimit;
+  const bool pageable = destination.kind == MemoryKind::kPageable || source.kind == MemoryKind::kPageable;
+  const bool stage = !wait && !driver.scheduler.launch_blocking() && destination.kind != MemoryKind::kPageable &&
+                     source.kind == MemoryKind::kPageable && count <= kStagingLimit;
   std::unique_ptr<void, decltype(&std::free)> staging(stage ? std::malloc(count) : nullptr, &std::free);
   if (staging != nullptr) {
     std::memcpy(staging.get(), src, count);

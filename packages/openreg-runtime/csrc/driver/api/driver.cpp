@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one driver of a process: created on first use, unusable after fork(), stopped at exit.
-//
-// REAL HW: the driver opens the device file and creates a context; the kernel driver cleans up when the process ends.
+// REAL HW: the driver opens the device file and creates a context. The kernel driver cleans up when the process ends.
 #include "api/driver.h"
 
 #include <atomic>
@@ -15,19 +13,19 @@ namespace openreg::driver {
 
 namespace {
 
-// Bits of the state, each of which makes Driver::get() check the call.
+// The bits of state(). If any is set, Driver::get() checks whether the call is allowed.
 constexpr int kForked = 1;
 constexpr int kExiting = 2;
-constexpr int kObserved = 4;  // a callback may make the call
+constexpr int kObserved = 4;  // callbacks may be called, in which calls are not allowed
 
 std::atomic<int>& state() {
   static std::atomic<int> bits{0};
   return bits;
 }
 
-// The one driver and the lock of its creation. A thread that forks takes the lock as well. A child therefore finds no
-// driver or a complete one, and never a lock whose owner does not exist there. Never destroyed, because calls may come
-// until the process ends.
+// The only driver, and the mutex of its creation. A thread that calls fork() also locks the mutex. A child therefore
+// has no driver or a complete one, and never a mutex whose owner does not exist in the child. Never destroyed, because
+// the API may be called until the process ends.
 struct DriverSingleton {
   std::mutex making;
   std::atomic<Driver*> driver{nullptr};

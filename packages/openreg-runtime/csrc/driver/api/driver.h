@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one driver of this process, and the frames of the C functions that use it.
+// Driver is the state behind the C API: the devices, memory and scheduler of this process. guarded() is the frame of
+// each C function that uses it, and converts exceptions to error codes.
 #pragma once
 
 #include <memory>
@@ -20,28 +21,31 @@ namespace openreg::driver {
 // The devices, memory and scheduler of this process.
 class Driver {
  public:
-  // Returns the one instance, which is created on first use and never destroyed. Throws Error if the settings are
-  // invalid, in a forked child of a process that used the device, and while the process exits. Also throws in a
+  // Returns the only instance, which is created on first use and never destroyed. Throws Error if the settings are
+  // invalid, in a forked child of a process that used the device, while the process exits, and in a subscriber's
   // callback. Thread-safe.
   static Driver& get();
-  // Returns true if the instance can never be used again (forked child, process exit), so that releases have nothing to
-  // do. Thread-safe.
+  // Returns true if the instance can never be used again, in a forked child or while the process exits. Functions that
+  // release something then do nothing. Thread-safe.
   static bool is_unusable();
-  // Returns true if a subscriber's callback may be called, as set by orSubscribe() and orUnsubscribe(). Thread-safe.
+  // Return and set a flag that is true while a subscriber's callback may be called. orSubscribe() and orUnsubscribe()
+  // set it. Thread-safe.
   static bool is_observed();
   static void set_observed(bool observed);
   // Returns true if a subscriber or a capture uses the operands of launches. Creates no instance. Thread-safe.
   static bool operands_wanted();
-  // Calls the function of orSetEnqueueHook(), if there is one. The caller holds no lock.
+  // Calls the function that orSetEnqueueHook() has set, if any. The caller holds no lock. Thread-safe.
   static void call_enqueue_hook() noexcept;
   static void set_enqueue_hook(orEnqueueHook_t hook) noexcept;
 
-  // Throws Error(orErrorInvalidDevice) if the index is out of range.
+  // Returns a device. Throws Error(orErrorInvalidDevice) if the index is out of range.
   Device& device(int index);
+  // Returns the current device of the calling thread.
   Device& current();
 
-  // Reports to subscribers after an allocation and before a release, so that no address is allocated twice for them.
-  // `device` is -1 for pinned memory of the host. The caller does not hold the scheduler's mutex.
+  // Reports an allocation or release to subscribers. Must be called after an allocation and before a release, so that
+  // subscribers never see an address allocated twice. `device` is -1 for pinned memory. The caller does not hold the
+  // scheduler's mutex.
   void report_memory(orMemoryAction action, int device, void* address) {
     if (is_observed()) {
       notify_memory(action, device, address);
@@ -63,8 +67,8 @@ class Driver {
 // Throws Error(orErrorInvalidDevice) unless `index` is below the device count.
 void check_device_index(int index);
 
-// Calls `body`, and converts what it throws to an error code and the thread's last message. Every C function that
-// returns a code uses it.
+// Calls `body` and returns its code. Converts an exception to an error code and to the calling thread's last message.
+// `function` is the name of the C function for that message. C functions that return a code and can throw use it.
 template <class Body>
 orError_t guarded(const char* function, Body&& body) noexcept {
   try {
@@ -78,7 +82,8 @@ orError_t guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// Same as guarded(), except for releases, which succeed and do nothing once the driver is unusable.
+// Same as guarded(), except that it returns orSuccess and does not call `body` if the driver is unusable. Functions
+// that release something use it.
 template <class Body>
 orError_t guarded_release(const char* function, Body&& body) noexcept {
   if (Driver::is_unusable()) {

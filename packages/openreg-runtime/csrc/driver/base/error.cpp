@@ -71,7 +71,7 @@ ErrorText describe(orError_t error) {
 orError_t record_failure(orError_t code, const char* function, const char* message) noexcept {
   LastError& error = last_error();
   error.code = code;
-  if (code == orErrorInvalidConfiguration) {  // whichever call comes first throws it, so its name is left out
+  if (code == orErrorInvalidConfiguration) {  // any function may be the first to read the settings; omit its name
     std::snprintf(error.message, sizeof(error.message), "%s", message);
   } else {
     std::snprintf(error.message, sizeof(error.message), "%s: %s", function, message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Errors inside the driver. Functions throw Error; guarded() in api/driver.h converts it into a code and a per-thread
-// message of the C API.
+// Error is the exception that functions of the driver throw. guarded() in api/driver.h catches it at the boundary of
+// the C API and converts it to an error code and a message per thread.
 #pragma once
 
 #include <exception>
@@ -32,7 +32,8 @@ std::string join(const Parts&... parts) {
   return text.str();
 }
 
-// Throws Error(code) unless `condition` holds. The arguments after the code form the message: the fault and the remedy.
+// Throws Error(code) unless `condition` is true. The arguments after the code are concatenated to the message, which
+// states what is wrong and what to do.
 #define OPENREG_DRIVER_CHECK(condition, code, ...)                                  \
   do {                                                                              \
     if (!(condition)) {                                                             \
@@ -45,7 +46,8 @@ inline void check_pointer(const void* pointer, const char* name) {
   OPENREG_DRIVER_CHECK(pointer != nullptr, orErrorInvalidValue, "argument `", name, "` is null");
 }
 
-// Stores the failure of `function` for orGetLastError() of the calling thread and returns `code`.
+// Stores `code` and `message` as the calling thread's last failure, for orGetLastError() and orGetLastErrorMessage(),
+// and returns `code`. `function` is the C function that fails; its name becomes part of the message.
 orError_t record_failure(orError_t code, const char* function, const char* message) noexcept;
 
 }  // namespace openreg::driver

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fault injection.
-//
 // REAL HW: drivers have such switches for their own tests, for example the fault-injection framework of the Linux
 // kernel.
 #include "base/faults.h"
@@ -20,8 +18,8 @@ namespace {
 constexpr std::string_view kOwnKinds[kFirstRegisteredFault] = {"alloc", "copy", "launch", "lose"};
 constexpr int kMostRegistered = 32;
 
-// Returns the names that libraries have registered, in the order of their kinds; null from the first free place on.
-// The names are never freed, because the libraries are never unloaded.
+// Returns the names of registered kinds, in the order of their numbers. The first unused element and all after it are
+// null. The names are never freed, because the libraries that register them are never unloaded.
 std::atomic<const std::string*>* registered() {
   static std::atomic<const std::string*> names[kMostRegistered] = {};
   return names;

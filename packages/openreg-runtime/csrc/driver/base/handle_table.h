@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of objects that the C API identifies by checked handles.
+// HandleTable stores the objects behind the handles of the C API and checks each handle that a caller passes.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,28 @@
 
 namespace openreg::driver {
 
-// The base class of an object in a HandleTable. It is not nested in the table, because deriving from it would then
-// instantiate the table. That needs a container of an incomplete type, which not every standard library accepts.
+// The base class of an object in a HandleTable. It is not nested in HandleTable<T>, because T would then derive from a
+// member of HandleTable<T> and instantiate its std::deque<T> while T is incomplete. Not every standard library accepts
+// that.
 struct HandleSlot {
-  uint32_t index = 0;       // in the table
-  uint32_t generation = 1;  // grows when the handle becomes invalid
+  uint32_t index = 0;       // position in the table
+  uint32_t generation = 1;  // incremented when the handle becomes invalid
   bool alive = false;       // true while the handle is valid
 };
 
-// A table of objects behind handles. A handle is (generation, kind, index), never an address, so that find() recognizes
-// destroyed and invented handles and those of another table. Objects keep their addresses and are reused. Not
-// thread-safe.
+// A table of objects of type T and their handles. A handle is a number, (generation, kind, index), and never an
+// address. find() therefore rejects handles that were destroyed or invented, and those of another table. Objects keep
+// their addresses and are reused. Not thread-safe.
 //
-// T derives from HandleSlot and has a unique kHandleKind from 0 to 7.
+// T derives from HandleSlot and has a kHandleKind from 0 to 7 that no other type has.
 template <class T>
 class HandleTable {
  public:
+  // `first_generation` is the generation of new objects. A value that differs between processes lets find() also reject
+  // handles of other processes.
   explicit HandleTable(uint32_t first_generation = 1) : first_generation_(first_generation) {}
 
-  // Makes an unused object valid and returns it. The object may be a reused one, whose members the caller resets.
+  // Makes an unused object valid and returns it. The caller resets its members, because the object may be a reused one.
   T& create() {
     if (free_.empty()) {
       objects_.emplace_back();
@@ -41,12 +44,12 @@ class HandleTable {
     return object;
   }
 
-  // Makes the handle invalid. The object is not reused before recycle().
+  // Makes the object's handle invalid. The object is not reused before recycle().
   static void invalidate(T& object) {
     object.alive = false;
     ++object.generation;
   }
-  // Makes an invalidated object available to create().
+  // Makes an object whose handle is invalid available to create().
   void recycle(T& object) { free_.push_back(&object); }
 
   static uintptr_t handle(const T& object) {

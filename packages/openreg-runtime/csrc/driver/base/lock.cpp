@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: none, because host and card share no lock, but a ring of commands in memory and a doorbell.
+// REAL HW: no counterpart, because host and device share no mutex. They share a ring of commands in memory, and the
+// host writes to a doorbell register.
 #include "base/lock.h"
 
 #include "base/steady_time.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lock of the scheduler's mutex, which spins for a limited time before it sleeps.
+// Lock holds the scheduler's mutex, which guards the changing state of all devices. acquire() spins for a limited time
+// before it sleeps, because the mutex is usually held for less than a microsecond.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +8,17 @@
 
 namespace openreg::driver {
 
-// A proof that the caller holds the scheduler's mutex, which guards streams, events, graphs, semaphores, captures,
-// engines and subscribers. A function that takes a non-const `Lock&` releases the mutex while it blocks.
+// A lock of the scheduler's mutex, which guards streams, events, graphs, semaphores, captures, engines and subscribers.
+// As a parameter it proves that the caller holds the mutex. A function with a non-const `Lock&` releases the mutex
+// while it blocks.
 using Lock = std::unique_lock<std::mutex>;
 
 constexpr uint64_t kWakeNanoseconds = 20'000;  // approximate time to wake a sleeping thread
 
-// Locks a mutex that another thread holds: spins for kWakeNanoseconds, then sleeps.
+// Locks the mutex of `lock`, which another thread holds: spins for kWakeNanoseconds, then sleeps.
 void acquire_contended(Lock& lock);
 
+// Locks the mutex of `lock`, which does not hold it.
 inline void acquire(Lock& lock) {
   if (!lock.try_lock()) [[unlikely]] {
     acquire_contended(lock);

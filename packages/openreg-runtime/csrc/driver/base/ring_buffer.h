@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The FIFO container behind a stream's queue.
+// RingBuffer is the FIFO container that holds the tasks of a stream.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,14 @@
 
 namespace openreg::driver {
 
-// A FIFO queue that allocates only while it grows. T is default-constructible and movable. Not thread-safe.
+// A FIFO queue that allocates only when it grows, and never shrinks. T is default-constructible, copyable and movable.
+// Not thread-safe.
 template <class T>
 class RingBuffer {
  public:
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
+  // Returns the oldest element. The queue must not be empty.
   T& front() { return slots_[head_]; }
   // Appends a copy of `value` and returns a reference to it, which is valid until a later push().
   T& push(const T& value) {
@@ -25,7 +27,7 @@ class RingBuffer {
     ++size_;
     return slot;
   }
-  // Removes the first element and returns it. The queue must not be empty.
+  // Removes the oldest element and returns it. The queue must not be empty.
   T pop() {
     T value = std::move(slots_[head_]);
     head_ = (head_ + 1) & (slots_.size() - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and checks the environment variables of the driver.
+// This file reads and checks the environment variables of the driver.
 #include "base/settings.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The settings of the driver, which it reads from environment variables on first use.
+// Settings are the values of the driver's environment variables, which the first call of settings() reads and checks.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 namespace openreg::driver {
 
+// The settings of one process. Immutable once read.
 struct Settings {
   int device_count;                       // OPENREG_DEVICE_COUNT
   size_t device_memory;                   // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
@@ -20,12 +21,14 @@ struct Settings {
   bool poison;                            // OPENREG_POISON: new memory is filled with kPoison
 };
 
-// Returns the settings, which the first call reads. Throws Error(orErrorInvalidConfiguration) with variable, value and
-// accepted form if a value is invalid; every later call then throws, too. Thread-safe.
+// Returns the settings. Reads the environment in the first call. Throws Error(orErrorInvalidConfiguration) with the
+// variable, its value and the accepted form if a value is invalid. The next call then reads the environment again.
+// Thread-safe.
 const Settings& settings();
 
-// Makes a later settings() read the environment again, in a child of fork() whose parent has used no device. If the
-// parent had read its settings, settings() rejects another device count, because the program may have cached it.
+// Makes the next settings() read the environment again. For a child of fork() whose parent has used no device, so that
+// the child can have settings of its own. If the parent had read its settings, settings() then rejects a different
+// device count, because the program may have cached the count.
 void read_settings_again();
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steady clock, which never goes backward and has no relation to the time of day.
+// now() reads the steady clock, which never goes backward and has no relation to the time of day.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 #     binary ("." is its own directory).
 #
 #   openreg_unity_build(<files> <target>...)
-#     Makes one translation unit of so many files of a target, because parsing headers, PyTorch's above all, takes longer
-#     than what most files add. Therefore no two files of a target may give the same name to two things. While editing,
-#     -DOPENREG_UNITY_BUILD=OFF compiles file by file.
+#     Compiles the sources of each target in groups of <files>, each group as one translation unit, because parsing
+#     PyTorch's headers takes longer than compiling the code of most sources. Therefore no two sources of a target may
+#     give the same name to two things. -DOPENREG_UNITY_BUILD=OFF compiles each source alone, for faster rebuilds.
 
 include_guard(DIRECTORY)
 

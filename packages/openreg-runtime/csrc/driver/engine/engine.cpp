@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: an engine is a block of the card with a doorbell, and its counters are registers.
+// REAL HW: an engine is a block of the device with a doorbell register, and its counters are registers, too.
 #include "engine/engine.h"
 
 #include <chrono>
@@ -43,8 +43,8 @@ uint64_t Engine::begin(const Stream& stream) {
   return running_since_;
 }
 
-// Reads the clock under the scheduler's mutex, so that busy time never decreases: queries during the task have counted
-// it up to an earlier time.
+// Reads the clock while it holds the scheduler's mutex, so that reported busy times never decrease: an earlier query
+// has counted the task up to an earlier time.
 uint64_t Engine::end(uint64_t& time) {
   time = now();
   running_ = nullptr;

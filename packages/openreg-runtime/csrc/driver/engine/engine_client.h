@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface between the threads of the engines and the scheduler.
+// EngineClient is the interface that the threads of the engines call: it selects, executes and completes their tasks.
+// TaskRunner implements it.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,17 @@
 
 namespace openreg::driver {
 
-// An interface that EngineThreads calls to select, execute and complete tasks. The caller holds the scheduler's mutex.
+// The interface of EngineThreads to the scheduler. The head of a stream is its oldest task that is not complete. The
+// caller of each function holds the scheduler's mutex.
 class EngineClient {
  public:
-  // Returns the stream whose head the engine executes now. Null if there is none.
+  // Selects the engine's next task. Returns the stream whose head it is, or null if there is no task for the engine.
   virtual Stream* next(Engine& engine) = 0;
-  // Executes the stream's head. Releases the mutex meanwhile.
+  // Executes and completes the stream's head. Releases the mutex while the task is executed.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
-  // Returns how long an idle engine may sleep, in nanoseconds; 0 means until it is woken.
+  // Returns the longest time for which an idle engine may sleep, in nanoseconds. 0 means until it is woken.
   virtual uint64_t longest_sleep() = 0;
-  // Completes the delay at the stream's head.
+  // Completes the stream's head, which is a delay that has ended.
   virtual void end_delay(Stream& stream) = 0;
 
  protected:

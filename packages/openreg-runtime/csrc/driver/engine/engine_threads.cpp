@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: engines are on the card, and only the handler of its interrupts remains of this file.
+// REAL HW: the engines are in the device, and the driver only handles its interrupts.
 #include "engine/engine_threads.h"
 
 #include "base/error.h"
@@ -19,8 +19,8 @@ void EngineThreads::start_threads() {
   running_ = true;
 }
 
-// Does nothing if the engine's thread runs already: start_threads() is called again if the system could not start a
-// later thread.
+// Does nothing if the engine's thread runs already, because start_threads() may be called again after the system has
+// failed to start another thread.
 void EngineThreads::start_engine(EngineIndex index) {
   if (!threads_[index].joinable()) {
     threads_[index] = std::thread([this, index] { run_engine(engines_[index]); });

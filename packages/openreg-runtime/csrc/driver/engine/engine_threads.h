@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The threads that execute tasks: one per engine, and the timer thread, which ends delays.
+// EngineThreads owns the threads that execute tasks: one for each engine, and a timer thread, which ends the delays of
+// streams (orStreamDelay()).
 #pragma once
 
 #include <array>
@@ -14,29 +15,30 @@
 
 namespace openreg::driver {
 
-// The threads of the engines and the timer, which start with the first task and never restart. The caller of start(),
-// pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
+// The threads of the engines and of the timer. They start before the first task and cannot be restarted after stop().
+// The caller of start(), pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
 class EngineThreads {
  public:
-  // With `one_engine`, only the compute engine executes tasks, and no timer thread exists.
+  // `mutex` is the scheduler's mutex. If `one_engine` is true, only the compute engine has a thread, and there is no
+  // timer thread, as a seeded schedule requires.
   EngineThreads(std::mutex& mutex, Engines& engines, TimerQueue& timer_queue, EngineClient& client, bool one_engine)
       : mutex_(mutex), engines_(engines), timer_queue_(timer_queue), client_(client), one_engine_(one_engine) {}
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
 
-  // Starts the threads unless they run. Must be called before a task is enqueued. Throws Error(orErrorDeinitialized)
-  // after stop().
+  // Starts the threads, unless they run already. Must be called before a task is enqueued. Throws
+  // Error(orErrorDeinitialized) after stop().
   void start() {
     if (!running_) [[unlikely]] {
       start_threads();
     }
   }
-  // Blocks until no engine executes a task; none starts another before resume(). Releases the mutex while it blocks.
-  // Throws Error(orErrorNotSupported) on an engine thread.
+  // Blocks until no engine executes a task. No engine begins another task before resume(). Releases the mutex while it
+  // blocks. Throws Error(orErrorNotSupported) on an engine thread.
   void pause(Lock& lock);
-  // Reverts one call of pause().
+  // Ends one pause(). Pauses of several threads may overlap; engines continue after the last resume().
   void resume();
-  // Ends and joins the threads after the tasks that they execute.
+  // Ends and joins the threads. Each first completes the task that it executes. Locks the mutex.
   void stop();
 
  private:
@@ -53,9 +55,9 @@ class EngineThreads {
   std::array<std::thread, kEngineCount> threads_;
   std::thread timer_;
   std::condition_variable paused_;  // notified when an engine has executed a task while pauses_ > 0
-  int pauses_ = 0;                  // calls of pause() without their resume()
-  bool running_ = false;
-  bool stopping_ = false;
+  int pauses_ = 0;                  // number of pause() calls without their resume()
+  bool running_ = false;            // true between start() and stop()
+  bool stopping_ = false;           // true from stop() on
 };
 
 }  // namespace openreg::driver

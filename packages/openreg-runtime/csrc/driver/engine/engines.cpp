@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver reads from the card which engines it has, and their statistics from registers.
+// REAL HW: the driver reads the list of engines and their statistics from registers of the device.
 #include "engine/engines.h"
 
 #include <algorithm>

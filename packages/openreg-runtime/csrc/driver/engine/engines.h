@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engines, which execute the tasks of all devices.
+// Engines holds the compute engine and the copy engine, which execute the tasks of all devices.
 #pragma once
 
 #include <array>
@@ -10,27 +10,28 @@
 
 namespace openreg::driver {
 
-// The engines of the process. One compute engine serves all devices, because only one thread of a process can run
-// parallel kernels without slowing OpenMP down. Large copies need no parallelism and run on a second engine. Guarded by
-// the scheduler's mutex.
+// The engines of the process. One compute engine serves all devices, because kernels are parallelized with OpenMP,
+// which is fast only if a single thread starts parallel regions. Large copies need no OpenMP and are executed by the
+// copy engine. Guarded by the scheduler's mutex.
 class Engines {
  public:
-  // Makes the compute engine execute all tasks while `value` is true. Deferred schedules require this, because time
-  // would pass on a second engine while the first executes a task. Must be called while all queues are empty.
+  // Makes the compute engine execute all tasks while `value` is true. A deferred schedule requires that, because it
+  // executes one task at a time. Must be called while all queues are empty.
   void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
-  // Returns the engine that executes tasks meant for `index`.
+  // Returns the engine that executes tasks for engine `index`: the compute engine if it executes all tasks.
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }
   Engine& operator[](EngineIndex index) { return engines_[index]; }
   const Engine& operator[](EngineIndex index) const { return engines_[index]; }
 
+  // Returns true if any engine executes a task.
   bool any_running() const;
   void wake_all();
   void stop_all();
 
-  // Return the totals up to now, including tasks in execution.
+  // Return the counters of a device or stream up to now, including the tasks in execution.
   Counters counters(const Device& device) const;
   Counters counters(const Stream& stream) const;
-  // Returns the percentage of the last second that the device was busy.
+  // Returns the percentage of the past second in which engines executed tasks of the device.
   int utilization(const Device& device) const;
 
  private:

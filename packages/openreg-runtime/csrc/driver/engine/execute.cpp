@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The execution of kernels, host functions, copies and fills.
-//
-// REAL HW: the command processor of the card does this, and an interrupt signals its completion to the driver.
+// REAL HW: the engines of the device execute tasks, and an interrupt reports their completion to the driver.
 #include "engine/execute.h"
 
 #include <cstdlib>
@@ -37,7 +35,7 @@ std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   return failure;
 }
 
-// Copies with two threads if that pays, because one core does not reach the bandwidth of the memory.
+// Copies large ranges with two threads, because one core does not reach the bandwidth of the memory.
 void move(const Task::Copy& copy) noexcept {
   auto* const destination = static_cast<char*>(copy.destination);
   const auto* const source = static_cast<const char*>(copy.source);
@@ -128,7 +126,7 @@ Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
     case Task::Kind::kSemaphoreWait:
     case Task::Kind::kTimestamp:
     case Task::Kind::kDelay:
-      break;  // completed by the scheduler without an engine
+      break;  // the command processor completes these without an engine
   }
   return injected;
 }

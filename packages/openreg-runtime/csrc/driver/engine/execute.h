@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The execution of one task by an engine.
+// execute() executes one task on the thread of an engine.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace openreg::driver {
 
-// Returns a thread-local flag, for reading and writing, that is true on engine threads. They must not block on tasks,
-// because only they can execute them.
+// Returns a thread-local flag, for reading and writing, that is true on engine threads. An engine thread must not block
+// until a task is complete, because only engine threads execute tasks.
 bool& is_engine_thread();
 // Throws Error(orErrorNotSupported) on an engine thread.
 void check_not_engine_thread();
@@ -21,8 +21,9 @@ struct Failure {
   bool device_lost = false;
 };
 
-// Executes the task, adds to `counters` and returns its failure. With `skip` or an injected fault, only releases what
-// the task owns. Never throws.
+// Executes the task, adds to `counters` and returns its failure. If `skip` is true or the task has an injected fault,
+// does not execute it, but releases what it owns. Completes without effect any task that needs no engine. The caller
+// does not hold the scheduler's mutex. Never throws.
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

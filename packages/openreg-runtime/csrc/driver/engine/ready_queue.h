@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue of streams whose heads are ready for an engine.
+// ReadyQueue holds the streams that are ready for an engine: the head of each, its oldest task that is not complete,
+// can be executed now.
 #pragma once
 
 #include <array>
@@ -11,10 +12,12 @@
 
 namespace openreg::driver {
 
-// A queue of streams, ordered by priority, then by the time at which they became ready or by a seed. Contains each
-// stream at most once. Guarded by the scheduler's mutex.
+// A priority queue of streams. Among streams of equal priority, pop() selects the one that became ready first, or the
+// random generator of a seeded schedule selects one. Contains each stream at most once. Guarded by the scheduler's
+// mutex.
 class ReadyQueue {
  public:
+  // Adds a stream, which the queue must not contain.
   void push(Stream& stream) { level_of(stream).push_back(&stream); }
 
   // Removes and returns the stream that was ready first among those of the highest priority. Null if there is none.
@@ -38,9 +41,11 @@ class ReadyQueue {
       }
     }
   }
+  // Removes a stream, if the queue contains it.
   void remove(Stream& stream) { std::erase(level_of(stream), &stream); }
 
-  // Same as pop(), except that `order` chooses among the streams of the highest priority. Draws only if there is one.
+  // Same as pop() without an argument, except that `order` selects one of the streams of the highest priority. If the
+  // queue is empty, makes no random choice.
   Stream* pop(SeededOrder& order) {
     for (Level& level : levels_) {
       if (!level.empty()) {

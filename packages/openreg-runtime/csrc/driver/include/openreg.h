@@ -453,7 +453,7 @@ typedef enum orTaskKind {
 /* A task. Each stream has a queue: (queue, ticket) identifies a task until the process ends, while the handle of a
  * destroyed stream does not. A later stream may reuse the queue and continues its tickets. */
 typedef struct orTaskInfo {
-  uint64_t correlation; /* number of the task among all observed ones, or what `submit` has replaced it by */
+  uint64_t correlation; /* number of the task among all observed ones, or the value that `submit` has set instead */
   orTaskKind kind;
   int device;
   orStream_t stream;
@@ -481,7 +481,7 @@ typedef struct orTaskCompletion {
   uint64_t ticket;
   int engine;        /* as in orEngineGetStats(), or of the simulated chip; -1 if it needed none */
   uint64_t launched; /* when it was enqueued */
-  uint64_t begin;    /* when an engine began it; when a wait, delay or record was the first of its stream */
+  uint64_t begin;    /* when an engine began it; of a wait, delay or record, when it became the first of its stream */
   uint64_t end;      /* when it was complete */
   orError_t status;  /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost if it failed or was skipped */
   int skipped;       /* 1 if it was not executed, because its device had failed before */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reservation of both views. At a device address the host faults, while a kernel accesses the bytes through the
-// kernel view.
-//
-// REAL HW: the driver maps the card's memory into its own page tables. It reserves a host address range only so that
-// device addresses can never be confused with host addresses.
+// REAL HW: the driver maps the device's memory into the page tables of the device. It reserves a host address range
+// only so that device addresses differ from all host addresses.
 #include "memory/address_space.h"
 
 #include <cstdint>
@@ -15,8 +12,8 @@ namespace openreg::driver {
 
 namespace {
 
-// The size of a huge page. Windows start at a multiple of it, so that their memory can consist of huge pages. It is
-// also the smallest gap between the memory of a device and the addresses in use after it.
+// The size of a huge page. The window of a device starts at a multiple of it, so that its memory can consist of huge
+// pages. It is also the smallest gap between the memory of a device and the addresses in use after it.
 constexpr size_t kGap = size_t{2} << 20;
 
 constexpr size_t round_to_gaps(size_t size) {

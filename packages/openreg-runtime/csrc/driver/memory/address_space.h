@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two address ranges through which the host and kernels see the memory of all devices.
+// AddressSpace reserves the two address ranges at which this process sees the memory of all devices: one for the host,
+// where every access faults, and one for kernels.
 #pragma once
 
 #include <cstddef>
 
 namespace openreg::driver {
 
-// The device view, in which every access faults, and the kernel view, which only kernels dereference. They lie a
-// constant distance apart. In both views a device has one window of addresses: its own memory, as large as its
-// capacity, then a gap, then its imports. The range for imports (memory of other processes) has at least the size of
-// the capacity. In the kernel view all other addresses fault, too, so that a kernel that leaves the memory of its
-// device faults. Thread-safe, because it is immutable.
+// Two views of the memory of all devices. Addresses from orMalloc() lie in the device view, where every access faults,
+// as it does on a host that dereferences the address of a real device. Kernels dereference the kernel view, where each
+// byte lies a constant distance from its address in the device view.
+//
+// In both views a device has one window of addresses: its own memory, as large as its capacity, then a gap, then a
+// range for imports (memory of other processes), which is at least as large as the capacity. In the kernel view, the
+// gap and the unused part of the range for imports fault, too, so that a kernel that leaves the memory of its device
+// faults. Thread-safe, because it is immutable.
 class AddressSpace {
  public:
-  // `capacity` is that of each device, in bytes. Throws Error(orErrorMemoryAllocation) if the system has too few
-  // addresses.
+  // `capacity` is the capacity of each device, in bytes. Throws Error(orErrorMemoryAllocation) if the system has too
+  // few addresses.
   AddressSpace(int device_count, size_t capacity);
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The allocator of the memory of one device.
-//
-// REAL HW: the driver has a page allocator. Here pages return to the system on release and are zero-filled on first
-// touch, although the content of new memory is undefined by contract.
+// REAL HW: the driver has a page allocator. Here the pages return to the operating system on release, which fills them
+// with zeros when they are used again. openreg.h promises no content, so the next allocation may rely on none.
 #include "memory/device_memory.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The allocator of the memory of one device.
+// DeviceMemory allocates the memory of one device. It also exports allocations to other processes and holds the memory
+// that the device imports from them (IPC).
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +17,13 @@
 
 namespace openreg::driver {
 
-// The poison byte, with which new memory is filled if OPENREG_POISON is set; otherwise new memory happens to be zero.
-// Memory full of it contains NaN as floating-point numbers and -1 or the greatest number as integers.
+// The poison byte. New memory is filled with it if OPENREG_POISON is set, and happens to be zero otherwise. Such memory
+// holds NaN as floating-point numbers, and -1 or the greatest value as integers.
 inline constexpr int kPoison = 0xFF;
 
-// A best-fit allocator over one address range, which merges adjacent free ranges. The sizes of allocated and free
-// ranges always add up to the capacity. Thread-safe. Takes its own mutex, and releases it during steps whose time grows
-// with the number of bytes. Sizes are in bytes.
+// A best-fit allocator over the addresses of one device, which merges adjacent free ranges. Sizes are in bytes.
+// Thread-safe: locks its own mutex, and releases it during steps whose time grows with the size, such as returning
+// pages to the system.
 class DeviceMemory {
  public:
   DeviceMemory(const AddressSpace& space, int device, size_t capacity);
@@ -30,9 +31,9 @@ class DeviceMemory {
   // Allocates `size` > 0 bytes, rounded up to pages, and returns the device address. Throws
   // Error(orErrorMemoryAllocation) with the sizes if device or system have too little memory.
   void* allocate(size_t size);
-  // Returns the range to the system. The caller guarantees that no task uses it. Blocks until a concurrent share() of
-  // the range has finished. Throws Error(orErrorInvalidDevicePointer) unless `address` starts an allocation of
-  // allocate().
+  // Frees an allocation and returns its pages to the system. The caller guarantees that no task uses it. Blocks until a
+  // concurrent share() of it has finished. Throws Error(orErrorInvalidDevicePointer) unless `address` starts an
+  // allocation of allocate().
   void release(void* address);
   // Throws Error(orErrorInvalidDevicePointer) unless release() accepts `address`.
   void check_releasable(const void* address) const;
@@ -43,13 +44,13 @@ class DeviceMemory {
   // other processes. The caller guarantees that nothing uses the allocation meanwhile. Throws
   // Error(orErrorInvalidDevicePointer) if no allocation starts there, and what SharedAllocation's constructor throws.
   orIpcMemHandle_t share(void* address);
-  // Withdraws all shared allocations, so that processes that have not opened them yet cannot. For process exit; does
-  // nothing if another thread holds the mutex, because that thread may not run any more.
+  // Makes the handles of all shared allocations invalid for processes that have not opened them yet. Called at process
+  // exit. Does nothing if another thread holds the mutex, because that thread may not run any more.
   void withdraw_shared() noexcept;
   // Returns the memory of other processes that this device has imported.
   ImportWindow& imports() { return imports_; }
   const ImportWindow& imports() const { return imports_; }
-  // Returns true if all the bytes lie inside one allocation or one import. `address` belongs to this device.
+  // Returns true if all bytes of the range lie in one allocation or one import. `address` belongs to this device.
   bool contains(const void* address, size_t size) const;
   // Returns start and size of the allocation or import that contains the byte at `address`. Throws
   // Error(orErrorInvalidDevicePointer) if there is none.
@@ -64,6 +65,7 @@ class DeviceMemory {
   void reset_peak();
 
  private:
+  // All offsets are in bytes from the base of the device.
   using FreeBySize = std::set<std::pair<size_t, size_t>>;  // (size, offset)
 
   void insert_free(size_t offset, size_t size);
@@ -82,8 +84,8 @@ class DeviceMemory {
   std::map<size_t, size_t> used_;            // offset -> size
   std::map<size_t, size_t> free_by_offset_;  // offset -> size
   FreeBySize free_by_size_;
-  std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // by offset; null while share() moves the bytes
-  std::condition_variable settled_;                             // notified when share() sets or erases a null pointer
+  std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // offset -> export; null while share() moves the bytes
+  std::condition_variable settled_;                             // notified when share() has moved bytes or has failed
   size_t allocated_ = 0;
   size_t peak_ = 0;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a handle is the number of a buffer in the kernel driver, which checks in its own tables which processes may
-// map it.
+// REAL HW: a handle is the number of a buffer in the kernel driver, whose tables contain the processes that may map it.
 #include "memory/ipc_handle.h"
 
 #include <algorithm>

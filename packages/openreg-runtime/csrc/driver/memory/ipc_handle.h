@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The format of a handle, by which another process imports device memory, and the checks of received handles.
+// An IPC handle (orIpcMemHandle_t) is a string of bytes by which another process maps device memory of this one. This
+// file defines its format, and checks handles that were received.
 //
 // Threat model. A handle arrives through pipes, queues and files that other programs may write to, so it is hostile
 // input until it has been checked. Processes of one user trust each other; the system keeps other users out:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exports and imports of device memory through shared objects of the operating system.
-//
-// REAL HW: the memory is the card's, which the kernel driver maps for several processes, so no bytes move. Here an
-// export moves private memory into a shared object at unchanged addresses.
+// REAL HW: the kernel driver maps the memory of the device for several processes, so no bytes move. Here an export
+// moves private memory into a shared object of the operating system, at unchanged addresses.
 #include "memory/ipc_memory.h"
 
 #include <algorithm>
@@ -18,11 +16,11 @@ namespace openreg::driver {
 
 using platform::SharedMemory;
 
-// The header of a shared object, which several processes read concurrently. The bytes of the allocation start one
-// granule after its start.
+// The first bytes of a shared object, which several processes read concurrently. The bytes of the allocation start at
+// kDataOffset.
 struct SharedHeader {
   std::array<uint64_t, 2> token;
-  uint64_t process;             // number of the exporting process; checked, because its thread numbers lead here, too
+  uint64_t process;             // number of the exporter; on Linux, a thread's number would open the object, too
   std::atomic<uint32_t> alive;  // 0 after the allocation was freed
 };
 
@@ -30,10 +28,10 @@ namespace {
 
 constexpr size_t kDataOffset = platform::kSharedGranule;
 
-// A guard that opens the object of a handle and closes it at the end of a scope; mappings stay valid.
+// A guard that opens the object of a handle, and closes it in its destructor. Mappings stay valid afterwards.
 class OpenedObject {
  public:
-  // Throws Error(orErrorInvalidValue) if the object is gone, inaccessible or another one than was exported.
+  // Throws Error(orErrorInvalidValue) if the object does not exist, is inaccessible, or is not the exported one.
   explicit OpenedObject(const IpcHandleLayout& layout) {
     if (!platform::open_shared(layout.process, layout.object, memory_) || !is_described_by(layout)) {
       platform::close_shared(memory_);  // the destructor does not run after the constructor throws
@@ -192,7 +190,7 @@ std::pair<void*, size_t> ImportWindow::range_of(const void* address) const {
                 : std::make_pair(static_cast<void*>(nullptr), size_t{0});
 }
 
-ImportWindow::Ranges::const_iterator ImportWindow::find(const void* address) const {
+ImportWindow::ImportedRanges::const_iterator ImportWindow::find(const void* address) const {
   const auto entry = used_.find(offset_of(address));
   OPENREG_DRIVER_CHECK(entry != used_.end() && entry->second.is_mapped, orErrorInvalidDevicePointer, "address ",
                        address, " of device ", device_,
@@ -201,13 +199,13 @@ ImportWindow::Ranges::const_iterator ImportWindow::find(const void* address) con
   return entry;
 }
 
-ImportWindow::Ranges::iterator ImportWindow::reserve(size_t size) {
+ImportWindow::ImportedRanges::iterator ImportWindow::reserve(size_t size) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return used_.emplace(first_fit(size), Range{size, false}).first;
+  return used_.emplace(first_fit(size), ImportedRange{size, false}).first;
 }
 
-// Returns the first offset with `size` free bytes and a gap after them. A kernel that leaves an import faults in the
-// gap. Throws Error(orErrorMemoryAllocation) if there is none. The caller holds `mutex_`.
+// Returns the first offset with `size` free bytes and a gap after them, in which a kernel that leaves the import
+// faults. Throws Error(orErrorMemoryAllocation) if there is none. The caller holds `mutex_`.
 size_t ImportWindow::first_fit(size_t size) const {
   size_t offset = space_.import_begin();
   for (const auto& [used_offset, used] : used_) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The allocator and the table of pinned memory.
-//
 // REAL HW: pages are locked and entered into the device's page tables. Here the table only distinguishes pinned from
-// pageable memory. A copy from pageable memory must not run after the call returns, because the host may free it.
+// pageable memory. A copy must not access pageable memory after the call returns, because the host may then free it.
 #include "memory/pinned_memory.h"
 
 #include "base/error.h"

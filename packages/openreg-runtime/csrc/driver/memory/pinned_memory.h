@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pinned memory: host memory that is registered for asynchronous copies.
+// PinnedMemory allocates pinned memory: host memory that is registered for asynchronous copies. A copy from or to other
+// host memory may block the host.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace openreg::driver {
 
-// The allocator and the table of pinned memory. Thread-safe. Sizes are in bytes.
+// The allocator of pinned memory, and the table of its allocations. Thread-safe. Sizes are in bytes.
 class PinnedMemory {
  public:
   // Allocates `size` > 0 bytes, page-aligned. Throws Error(orErrorMemoryAllocation) if the system refuses.
@@ -20,7 +21,7 @@ class PinnedMemory {
   // Returns the size of an allocation, rounded up to pages. Throws Error(orErrorInvalidValue) unless release() accepts
   // `address`.
   size_t size_of(const void* address) const;
-  // Returns true if all the bytes lie inside one allocation.
+  // Returns true if all bytes of the range lie in one allocation.
   bool contains(const void* address, size_t size) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver compiles the recorded commands into one buffer, which the card runs as a whole.
+// REAL HW: the driver compiles the recorded commands into one buffer, which the device executes as a whole.
 #include "objects/capture_manager.h"
 
 #include <algorithm>
@@ -17,13 +17,13 @@ void join_capture(Capture& capture, Stream& stream) {
   stream.capture = &capture;
   stream.branch = capture.branches.size();
   capture.branches.push_back(&stream);
-  for (VectorClock& other : capture.clocks) {
+  for (BranchClock& other : capture.clocks) {
     other.resize(capture.branches.size());
   }
   capture.clocks.emplace_back(capture.branches.size());
 }
 
-// Invalidates `capture`, unless it is invalid already: the first reason counts.
+// Invalidates `capture`, unless it is invalid already, because only the first reason is reported.
 void invalidate(Capture& capture, std::string reason) {
   if (capture.invalidated_by.empty()) {
     capture.invalidated_by = std::move(reason);
@@ -121,7 +121,7 @@ void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
     stream.device->check_healthy();
     join_capture(capture, stream);
   }
-  VectorClock& clock = capture.clocks[stream.branch];
+  BranchClock& clock = capture.clocks[stream.branch];
   const bool known = mark.branch == stream.branch || clock[mark.branch] >= mark.clock[mark.branch];
   for (size_t branch = 0; branch < mark.clock.size(); ++branch) {
     clock[branch] = branch == stream.branch ? clock[branch] : std::max(clock[branch], mark.clock[branch]);

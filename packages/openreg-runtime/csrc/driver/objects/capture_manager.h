@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The captures in progress, which record the tasks of capturing streams instead of running them.
+// CaptureManager holds the captures in progress. A capture records the tasks of its streams as nodes of a graph instead
+// of executing them, as in CUDA graphs.
 #pragma once
 
 #include <cstddef>
@@ -18,50 +19,53 @@
 
 namespace openreg::driver {
 
-// The captures in progress of all devices. Guarded by the scheduler's mutex. `mutex` is that mutex, because destructors
-// of graphs lock it.
+// The captures in progress, of all devices. A capture begins on one stream, and a further stream joins it as a branch
+// when it waits for an event of the capture. Guarded by the scheduler's mutex.
 class CaptureManager {
  public:
+  // `mutex` is the scheduler's mutex, which the destructor of a graph locks.
   CaptureManager(ObjectTable& objects, std::mutex& mutex) : objects_(objects), mutex_(mutex) {}
   CaptureManager(const CaptureManager&) = delete;
   CaptureManager& operator=(const CaptureManager&) = delete;
 
   // Returns true if any capture is in progress.
   bool any() const { return !captures_.empty(); }
-  // Begins a capture on `stream`. Throws Error(orErrorIllegalState) if the stream is capturing already, and what
-  // Device::check_healthy() throws.
+  // Begins a capture on `stream`. Throws Error(orErrorIllegalState) if the stream is capturing already. Throws as
+  // Device::check_healthy() does.
   void begin(Stream& stream, orStreamCaptureMode mode);
-  // Ends the capture and returns its graph. If the capture was invalidated, the graph has no branches and
-  // `invalidated_by` is the reason, else empty. The caller releases the mutex before it destroys the graph. Throws
-  // Error(orErrorIllegalState) unless the capture began on `stream`.
+  // Ends the capture and returns its graph. If the capture was invalidated, or a branch was not joined, sets
+  // `invalidated_by` to the reason and returns a graph without branches; otherwise clears `invalidated_by`. The caller
+  // releases the mutex before it destroys the graph. Throws Error(orErrorIllegalState) unless the capture began on
+  // `stream`.
   std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
 
-  // Appends a node to the branch of a capturing stream and returns its number. Takes ownership of the kernel's state.
+  // Appends a node to the branch of a capturing stream and returns its number. If the task is a kernel, takes ownership
+  // of its state.
   uint64_t record(Stream& stream, const Task& task, const OperandSpan& operands);
-  // Sets `event` to the current place of a capturing stream in its capture.
+  // Records `event` on a capturing stream, at the current end of the stream's branch.
   static void record_event(Event& event, Stream& stream);
-  // Makes `stream` wait for `event`, where the stream is capturing or the event was recorded in a capture. In the
-  // second case the stream joins that capture. Throws Error(orErrorStreamCaptureUnsupported) if the event is outside of
-  // the stream's capture, and what Device::check_healthy() throws.
+  // Makes `stream` wait for `event`, if the stream is capturing, the event was recorded in a capture, or both. A stream
+  // that is not capturing joins the capture of the event. Throws Error(orErrorStreamCaptureUnsupported) if the event is
+  // not part of the stream's capture or its capture has ended. Throws as check_valid() and Device::check_healthy() do.
   void wait_for_event(Stream& stream, const Event& event);
 
-  // Throws Error(orErrorStreamCaptureInvalidated) if the stream's capture was invalidated and can only be ended.
+  // Throws Error(orErrorStreamCaptureInvalidated) if the stream is in a capture that was invalidated.
   static void check_valid(const Stream& stream) {
     if (stream.capture != nullptr) [[unlikely]] {
       check_valid(*stream.capture);
     }
   }
-  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. For calls that
-  // synchronize or query a stream.
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. Calls that
+  // synchronize or query a stream use it.
   static void check_not_capturing(Stream& stream);
-  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `event` was recorded in one. For calls
-  // that synchronize or query an event.
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `event` was recorded in one. Calls
+  // that synchronize or query an event use it.
   void check_not_captured(const Event& event);
   // Throws Error(orErrorStreamCaptureUnsupported) if a stream of `device` is capturing in a mode that forbids the
   // calling thread to block on the device. Does not invalidate the capture.
   void check_may_block(const Device& device) const;
-  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. For waits on
-  // semaphores, which a replay cannot repeat because the value is reached already.
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. Waits for
+  // semaphores use it: a replay could not repeat them, because the value would be reached already.
   static void check_may_wait_outside(Stream& stream);
 
  private:
@@ -70,8 +74,8 @@ class CaptureManager {
   ObjectTable& objects_;
   std::mutex& mutex_;
   std::vector<std::unique_ptr<Capture>> captures_;
-  uint64_t newest_ = 0;
-  uint64_t newest_node_ = 0;
+  uint64_t newest_ = 0;       // id of the newest capture
+  uint64_t newest_node_ = 0;  // number of the newest node
 };
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the error state is in a register of the card, or comes with its last interrupt.
+// REAL HW: the driver reads the error state from a register of the device, or receives it with an interrupt.
 #include "objects/device.h"
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ void Device::check_healthy_since(uint64_t resets_before) const {
 }
 
 void Device::throw_skipped() const {
-  check_healthy();  // its message names the failure, which a reset clears
+  check_healthy();  // its message contains `failure`, which a reset clears
   throw Error(orErrorLaunchFailure,
               join("the event was recorded after work that may have been skipped, because device ", index,
                    " failed before it was done; run it and record the event again, now that the device was reset"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Captures and graphs: the recorded nodes, and the order between them.
+// GraphBody is the content of a graph, and Capture is a capture in progress, as in CUDA graphs. A capture records tasks
+// of streams as nodes of a graph, and each launch of the graph replays the nodes in their recorded order.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,22 @@ namespace openreg::driver {
 
 class ObjectTable;
 
-// A recorded task, or a wait for a node of another branch. A capture has one branch per participating stream; branch 0
-// is the stream on which it began. The place of a node is its position in its branch, from 1 on.
+// A recorded task, or a wait for a node of another branch. A branch consists of the nodes that one stream has recorded,
+// in order. Branch 0 is that of the stream on which the capture began. The place of a node is its position in its
+// branch, from 1 on.
 struct GraphNode {
   size_t branch = 0;
-  uint64_t number = 0;     // unique among the nodes of all captures; 0 for a wait
-  Task task;               // for a wait only its kind is valid
-  size_t wait_branch = 0;  // for a wait: the branch and the place of the node that it follows
-  uint64_t wait_place = 0;
-  std::vector<orOperand> operands;  // kept without observers, too, because one may observe a replay
-  bool has_operands = false;        // true if the launch declared its operands, possibly none
+  uint64_t number = 0;              // unique among the nodes of all captures; 0 for a wait
+  Task task;                        // of a wait, only `kind` is valid
+  size_t wait_branch = 0;           // of a wait: the branch of the node that it waits for
+  uint64_t wait_place = 0;          // of a wait: the place of that node
+  std::vector<orOperand> operands;  // recorded even without observers, because one may observe a replay
+  bool has_operands = false;        // true if the launch declared its operands, which may be none
 };
 
-// The content of a graph. Owns the state of its kernels and the streams of its branches. Handle and queued launches
-// share ownership. The last owner must not hold the scheduler's mutex, because the destructor locks it.
+// The content of a graph. Owns the state of its kernels, and the streams on which its branches are replayed. The handle
+// and the launches in queues share ownership of it. The last owner must not hold the scheduler's mutex, because the
+// destructor locks it.
 struct GraphBody {
   GraphBody(ObjectTable& objects_, std::mutex& mutex_) : objects(objects_), mutex(mutex_) {}
   GraphBody(const GraphBody&) = delete;
@@ -39,11 +42,12 @@ struct GraphBody {
 
   ObjectTable& objects;
   std::mutex& mutex;
-  Device* device = nullptr;  // of branch 0
+  Device* device = nullptr;  // the device of branch 0
   std::vector<GraphNode> nodes;
-  // The streams on which the branches are replayed. The first is null, because branch 0 uses the stream of the launch.
+  // The streams on which the branches are replayed. The first one is null, because branch 0 is replayed on the stream
+  // of the launch.
   std::vector<Stream*> branches;
-  // The end of the newest launch, for which a later launch waits. Guarded by the scheduler's mutex.
+  // The last task of the newest launch, for which the next launch waits. Guarded by the scheduler's mutex.
   Stream* last_stream = nullptr;
   uint64_t last_ticket = 0;
 };
@@ -58,29 +62,30 @@ inline orGraph_t handle_of(const Graph& graph) {
   return reinterpret_cast<orGraph_t>(HandleTable<Graph>::handle(graph));
 }
 
-// The number of nodes in each branch of a capture that a place follows. A vector clock, as in distributed systems,
-// because branches have no order in common.
-using VectorClock = std::vector<uint64_t>;
+// The nodes of a capture that precede a place in it, as one count per branch: nodes 1 to clock[b] of branch b. This is
+// a vector clock, as in distributed systems; one number does not suffice, because nodes of different branches have no
+// common order.
+using BranchClock = std::vector<uint64_t>;
 
 // A capture in progress. Guarded by the scheduler's mutex.
 struct Capture {
   uint64_t id = 0;
   orStreamCaptureMode mode = orStreamCaptureModeGlobal;
-  std::thread::id thread;      // the thread that began it
-  std::string invalidated_by;  // the reason why it can only be ended; empty while it is valid
-  std::vector<Stream*> branches;
-  std::vector<VectorClock> clocks;  // the current clock of each branch; [branch][branch] counts its own nodes
-  std::shared_ptr<GraphBody> body;
+  std::thread::id thread;           // the thread that began it
+  std::string invalidated_by;       // the reason why it was invalidated; empty while it is valid
+  std::vector<Stream*> branches;    // the capturing streams
+  std::vector<BranchClock> clocks;  // the clock at the end of each branch; [b][b] is the number of nodes in branch b
+  std::shared_ptr<GraphBody> body;  // the graph so far
 };
 
 // The place in a capture at which a capturing stream recorded an event.
 struct CapturedEvent {
   uint64_t capture = 0;  // id of the capture
   size_t branch = 0;
-  VectorClock clock;
+  BranchClock clock;  // the nodes for which the event stands
 };
 
-// Writes nodes and order as a Graphviz file. Throws Error(orErrorInvalidValue) if the file cannot be written.
+// Writes the nodes and their order to a Graphviz file. Throws Error(orErrorInvalidValue) if the file cannot be written.
 void write_dot(const GraphBody& body, const char* path);
 
 }  // namespace openreg::driver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a stream is a ring in memory that the card reads, with a channel of its own. Events and graphs exist only in
-// the driver.
+// REAL HW: a stream is a ring of commands in memory, which the device reads through a channel. Events and graphs exist
+// only in the driver.
 #include "objects/object_table.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The streams, events and graphs of this process, behind their handles.
+// ObjectTable creates and destroys the streams, events and graphs of this process, and finds them by their handles.
 #pragma once
 
 #include <deque>
@@ -15,8 +15,8 @@
 
 namespace openreg::driver {
 
-// The handle tables of streams, events and graphs. Of the tasks in a stream it reads only whether any remain. Guarded
-// by the scheduler's mutex.
+// The handle tables of streams, events and graphs. Does not access the tasks of streams. Guarded by the scheduler's
+// mutex.
 class ObjectTable {
  public:
   explicit ObjectTable(const std::vector<std::unique_ptr<Device>>& devices) : devices_(devices) {}
@@ -24,30 +24,30 @@ class ObjectTable {
   ObjectTable& operator=(const ObjectTable&) = delete;
 
   // Return the object of a handle. Throw Error(orErrorInvalidResourceHandle) if the handle is invalid. A null stream
-  // handle is the default stream of the calling thread's current device.
+  // handle stands for the default stream of the calling thread's current device.
   Stream& stream(orStream_t handle);
   Event& event(orEvent_t handle);
   Graph& graph(orGraph_t handle);
 
-  // Creates a stream. A priority outside of the range is clamped.
+  // Creates a stream. Clamps `priority` to the range from kGreatestPriority to kLeastPriority.
   Stream& create_stream(Device& device, int priority);
-  // Destroys the handle of a stream. Remaining tasks still run. Then the command processor calls recycle(). Throws
-  // Error(orErrorInvalidResourceHandle) for a default stream, Error(orErrorStreamCaptureUnsupported) if the stream is
-  // capturing.
+  // Destroys the handle of a stream. Tasks that remain in it are still executed; afterwards the command processor calls
+  // recycle(). Throws Error(orErrorInvalidResourceHandle) for a default stream, and
+  // Error(orErrorStreamCaptureUnsupported) if the stream is capturing.
   void destroy_stream(Stream& stream);
-  // Makes the object of a destroyed, empty stream available for reuse.
+  // Makes the object of a destroyed stream, which must be empty, available for reuse.
   void recycle(Stream& stream) { streams_.recycle(stream); }
+  // Creates an event, with timing if `timed` is true.
   Event& create_event(bool timed);
   void destroy_event(Event& event);
-  // Sets `skipped` in the events of a failing device whose tickets are not complete, because their tasks will be
-  // skipped.
+  // Sets `skipped` in each event of a failed device whose ticket is not complete, because its tasks will be skipped.
   void note_skipped_events(const Device& device);
+  // Creates a graph handle, which shares ownership of `body`.
   Graph& create_graph(std::shared_ptr<GraphBody> body);
-  // Destroys the handle and returns the graph that it owned. The caller releases the mutex before it destroys the
-  // graph.
+  // Destroys the handle and returns its share of the graph. The caller releases the mutex before it destroys that.
   std::shared_ptr<GraphBody> destroy_graph(Graph& graph);
 
-  // Returns all streams, destroyed ones included. They keep their addresses while streams are created.
+  // Returns all streams, including destroyed ones. Streams keep their addresses when others are created.
   std::deque<Stream>& streams() { return streams_.objects(); }
 
  private:

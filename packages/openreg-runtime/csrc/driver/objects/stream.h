@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The streams of a device and the tasks in their queues.
+// Stream is a FIFO queue of tasks of one device, and Task is one element of it: a kernel, a copy, a fill, a wait, and
+// so on. Each task has a ticket, its sequence number in the stream.
 #pragma once
 
 #include <atomic>
@@ -20,13 +21,14 @@ struct Capture;
 struct Device;
 struct Stream;
 
+// The range of stream priorities. Engines serve streams with a lower number first.
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
 
-// Counts of the executed tasks of a device or a stream.
+// Counters of the tasks that engines have executed for a device or a stream.
 struct Counters {
   uint64_t launches = 0;
-  uint64_t copies = 0;
+  uint64_t copies = 0;  // fills are included
   uint64_t bytes_copied = 0;
   uint64_t busy_nanoseconds = 0;
 
@@ -37,7 +39,7 @@ struct Counters {
     busy_nanoseconds += other.busy_nanoseconds;
   }
 
-  // Writes the counters to a structure of openreg.h, each of which has these members.
+  // Writes the counters to `stats`, an orDeviceStats or orStreamStats.
   template <class Stats>
   void write_to(Stats& stats) const {
     stats.launches = launches;
@@ -47,7 +49,8 @@ struct Counters {
   }
 };
 
-// A task of a stream's queue. Addresses are those that an engine dereferences (kernel view or host).
+// A task. Addresses in it are those that an engine dereferences: host addresses, and for device memory those of the
+// kernel view, the mapping that only kernels use.
 struct Task {
   enum class Kind : uint8_t {
     kKernel,         // runs on the compute engine; without a function it only releases its state
@@ -81,19 +84,19 @@ struct Task {
   struct SemaphoreWait {
     TimelineSemaphore* semaphore;
     uint64_t value;
-    uint64_t number;  // counts the semaphore waits of all streams in the order of submission
+    uint64_t number;  // number of the wait among those of all streams, in the order of enqueuing
   };
   struct Timestamp {
     Event* event;
-    uint64_t record;
+    uint64_t record;  // Event::record for this task; if they differ, the event was recorded again or destroyed
   };
 
-  // The effect of an injected fault when the task runs.
+  // The effect of an injected fault (faults.h) when the task is executed.
   enum class Injected : uint8_t { kNothing, kFailure, kDeviceLoss };
 
   Kind kind = Kind::kDelay;
   Injected injected = Injected::kNothing;
-  uint32_t observation = 0;  // its number among the tasks that subscribers have seen; 0 if none has seen it
+  uint32_t observation = 0;  // its number in the SubscriberList; 0 if no subscriber has seen it
   union {
     orKernel kernel;
     HostFunction host;
@@ -108,46 +111,48 @@ struct Task {
   Task() : delay(0) {}
 };
 
-// The operands that a launch declares to read and write; null `data` if it declares nothing. Owns nothing.
+// A view of the operands of a launch: the memory that the kernel reads and writes. `data` is null if the launch does
+// not declare them. Owns nothing.
 struct OperandSpan {
   const orOperand* data = nullptr;
   size_t count = 0;
 };
 
-// The graph launch that a task belongs to, and the node that it replays; 0 if there is none.
+// A reference from a task to the launch of the graph that enqueued it, and to the node that it replays. Both numbers
+// are 0 for a task that is not part of a graph launch, and `node` is 0 for a wait.
 struct GraphNodeRef {
   uint64_t launch = 0;
   uint64_t node = 0;
 };
 
-// The value of Stream::wake_at while no host thread waits.
+// The value of Stream::wake_at while no host thread waits for the stream.
 constexpr uint64_t kNoWaiter = std::numeric_limits<uint64_t>::max();
 
-// A stream whose head waits until another stream has completed `ticket`.
+// An entry of Stream::dependents: a stream whose head waits until the stream with this entry has completed `ticket`.
 struct Dependent {
   Stream* stream;
   uint64_t ticket;
 };
 
-// A FIFO queue of tasks. Guarded by the scheduler's mutex, except that waiting threads may read `completed` without it.
-// Tickets number the tasks from 1 on. They never restart, even if the object is reused, so that a complete ticket stays
-// complete.
+// A FIFO queue of tasks of one device. Its head is the oldest task that is not complete. Tickets number the tasks from
+// 1 on. They never restart, even if the object is reused for another stream, so that a complete ticket stays complete.
+// Guarded by the scheduler's mutex, except that waiting threads may read `completed` without it.
 struct Stream : HandleSlot {
   static constexpr uint32_t kHandleKind = 1;
 
   Device* device = nullptr;
   int priority = 0;
-  RingBuffer<Task> queue;
-  uint64_t first_ticket = 0;           // ticket before the stream's first one; not 0 if the object is reused
+  RingBuffer<Task> queue;              // the tasks that are not complete
+  uint64_t first_ticket = 0;           // the ticket before the stream's first one; above 0 if the object is reused
   uint64_t submitted = 0;              // ticket of the newest task
   std::atomic<uint64_t> completed{0};  // ticket of the newest complete task
-  bool busy = false;                   // true while its head runs, or waits (engine, timer, semaphore, other stream)
+  bool busy = false;                   // true while its head is executed or waits for something that will complete it
   uint64_t observed = 0;               // ticket of the newest task that a subscriber has seen
-  std::vector<Dependent> dependents;
+  std::vector<Dependent> dependents;   // the streams whose heads wait for tickets of this one
   Counters counters;
   Capture* capture = nullptr;        // the capture that records its tasks; null if it is not capturing
-  size_t branch = 0;                 // its branch in the capture
-  uint64_t wake_at = kNoWaiter;      // the lowest ticket that a host thread waits for
+  size_t branch = 0;                 // its branch of the capture
+  uint64_t wake_at = kNoWaiter;      // the lowest ticket for which a host thread waits
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A counter that only grows. Streams wait for a value, and the host signals one.
+// TimelineSemaphore is a 64-bit counter that only grows, as in Vulkan. Streams wait for a value, and the host signals
+// one.
 //
-// REAL HW: a semaphore is a word of memory that both sides map. The command processor polls it until it is large
-// enough.
+// REAL HW: a semaphore is a word of memory that host and device map. The command processor polls the word until it is
+// large enough.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A stream whose head waits for `value`.
+// A stream whose head waits until the semaphore has reached `value`.
 struct SemaphoreWaiter {
   Stream* stream;
   uint64_t value;
@@ -27,10 +28,10 @@ struct TimelineSemaphore : HandleSlot {
   static constexpr uint32_t kHandleKind = 0;
 
   uint64_t signaled = 0;                 // the newest value that the host has signaled
-  uint64_t reached = 0;                  // the value that streams see; a seeded schedule may reach `signaled` later
-  std::string failure;                   // the reason why no further value follows; empty unless it has failed
+  uint64_t reached = 0;                  // the value that streams see; below `signaled` if a seeded schedule delays it
+  std::string failure;                   // the reason of orSemaphoreFail(); empty unless the semaphore has failed
   size_t waits = 0;                      // number of tasks in all queues that wait for it and point to it
-  std::vector<SemaphoreWaiter> waiters;  // streams whose head waits for it
+  std::vector<SemaphoreWaiter> waiters;  // the streams whose heads wait for it
 };
 
 inline orSemaphore_t handle_of(const TimelineSemaphore& semaphore) {

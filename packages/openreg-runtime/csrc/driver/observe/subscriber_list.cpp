@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subscriptions, and the calls of their callbacks.
-//
-// REAL HW: the command processor writes records into a ring in memory, and the driver reads them and passes them on.
+// REAL HW: the command processor writes records into a ring in memory, and the driver passes them to subscribers.
 #include "observe/subscriber_list.h"
 
 #include <algorithm>
@@ -14,6 +12,7 @@ namespace openreg::driver {
 
 namespace {
 
+// Returns a thread-local flag, for reading and writing, that is true while the thread is in a callback.
 bool& in_callback() {
   thread_local bool value = false;
   return value;
@@ -45,8 +44,8 @@ bool has_a_callback(const orSubscriber& table) {
          table.capture != nullptr || table.duration != nullptr || table.engine != nullptr || table.host != nullptr;
 }
 
-// Returns the task as one subscription sees it. Operands are included if it requests them, or if they are those of a
-// copy or a fill, which no caller has to collect.
+// Returns the task as one subscription sees it. Operands of kernels are included only if the subscription requests
+// them. Operands of copies and fills are always included, because the task itself contains them.
 orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
   orTaskInfo result = task;
   const bool is_known = task.kind == orTaskCopy || task.kind == orTaskFill;

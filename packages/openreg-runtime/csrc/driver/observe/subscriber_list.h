@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subscribers of the driver, and the tasks that they have seen.
+// SubscriberList holds the subscribers of the driver and calls their callbacks. A subscriber is a table of callbacks
+// (orSubscriber) that a profiler or another observer registers, as with CUPTI.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,18 @@
 
 namespace openreg::driver {
 
+// One subscription, from orSubscribe() to orUnsubscribe(). Guarded by the scheduler's mutex.
 struct Subscription : HandleSlot {
   static constexpr uint32_t kHandleKind = 4;
 
   orSubscriber table{};
   void* user = nullptr;
-  size_t outstanding = 0;  // tasks that were submitted while it was open and are not complete
-  char failure[256] = {};  // callback that threw, and its exception; once set, no callback is called
+  size_t outstanding = 0;  // number of tasks that were enqueued while it was open and are not complete
+  char failure[256] = {};  // text on the first callback that threw; once set, no callback is called
 };
 
-// The result of a task for its `complete` callbacks. Times are nanoseconds of the scheduler's `Clock`.
+// The result of a task, for `complete` callbacks. The members are those of orTaskCompletion. Times are in nanoseconds
+// of the scheduler's Clock.
 struct TaskResult {
   uint64_t launched = 0;
   uint64_t begin = 0;
@@ -30,42 +33,48 @@ struct TaskResult {
   bool skipped = false;
 };
 
-// A list of subscriptions, which calls their callbacks in the order of subscription. Does not access queues. The caller
-// holds the scheduler's mutex, also while callbacks run.
+// The list of subscriptions. It calls their callbacks in the order of subscription, and gives each task that a
+// subscriber sees a number, by which callers refer to the task. It does not access streams. The caller holds the
+// scheduler's mutex, also while callbacks run.
 class SubscriberList {
  public:
-  // Copies `table`. Throws Error(orErrorInvalidValue) if its version, size or flags are unknown or it has no callback.
+  // Opens a subscription, whose callbacks receive `user`. Copies `table`. Throws Error(orErrorInvalidValue) if its
+  // version, size or flags are unknown, or if it has no callback.
   Subscription& subscribe(const orSubscriber& table, void* user);
-  // Throws Error(orErrorInvalidResourceHandle) if no subscription with this handle is open.
+  // Returns the subscription of a handle. Throws Error(orErrorInvalidResourceHandle) if none with it is open.
   Subscription& find(orSubscription_t handle);
   static orSubscription_t handle(const Subscription& subscription);
-  // Invalidates the handle. Afterwards only `complete` is called, for tasks that were submitted before.
+  // Closes a subscription: invalidates its handle. Afterwards only `complete` is called, for tasks that were submitted
+  // before.
   void close(Subscription& subscription);
   // Frees a closed subscription. None of its tasks may be outstanding.
   void recycle(Subscription& subscription);
 
   // Returns true if a subscription is open.
   bool any() const { return !open_.empty(); }
+  // Returns true if an open subscription has the flag orSubscribeOperands.
   bool wants_operands() const;
-  // Returns the open subscription with orSubscribeTime. May be null.
+  // Returns the open subscription with the flag orSubscribeTime, which is the time source. May be null.
   Subscription* time_source() const;
-  // Returns true if a callback may be called, including those of closed subscriptions.
+  // Returns true if callbacks may still be called, also those of closed subscriptions.
   bool may_call() const { return !open_.empty() || closing_ > 0; }
 
-  // Calls `submit` for a task, whose `correlation` it sets. Returns the task's number for the functions below, or 0,
-  // without a call, if memory is lacking.
+  // Calls `submit` for a new task, whose `correlation` it sets. Returns the task's number for the functions below.
+  // Returns 0 and calls nothing if the host is out of memory.
   uint32_t submitted(orTaskInfo& task) noexcept;
-  // Valid until completed().
-  TaskResult& result(uint32_t task) { return observed_tasks_[task - 1].result; }
-  // Sets `nanoseconds` to the first duration that a subscription supplies. Returns false if none does.
+  // Returns the result of a task, for reading and writing. Valid until completed().
+  TaskResult& result(uint32_t number) { return observed_tasks_[number - 1].result; }
+  // Calls `duration` until a subscription supplies one, and sets `nanoseconds` to it. Returns false if none does.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
-  // Return what the time source supplies, or 0 if it has no such callback or has not seen the task.
+  // Call `engine` and `host` of the time source and return the result. Return 0 if the time source has no such callback
+  // or has not seen the task.
   int engine(uint32_t number, orTaskInfo& task) noexcept;
   uint64_t host_time(uint32_t number, orTaskInfo& task) noexcept;
-  // Calls `capture` for a node, whose `correlation` it sets.
+  // Calls `capture` for a recorded task, whose `correlation` it sets.
   void captured(orTaskInfo& node) noexcept;
-  // Calls `complete` of the subscriptions that have seen the task. Its number is reused afterwards.
+  // Calls `complete` of the subscriptions that have seen the task. The number is reused for later tasks.
   void completed(uint32_t number, orTaskCompletion& completion) noexcept;
+  // Call `sync` and `memory` of all open subscriptions.
   void synced(const orSyncInfo& sync) noexcept;
   void memory(const orMemoryInfo& memory) noexcept;
 
@@ -75,23 +84,23 @@ class SubscriberList {
 
   struct Correlation {
     Subscription* subscription;
-    uint64_t id;
+    uint64_t id;  // the correlation id that its `submit` has set
   };
   struct ObservedTask {
-    std::vector<Correlation> correlations;  // of the subscriptions that were open when it was submitted
+    std::vector<Correlation> correlations;  // one for each subscription that was open when the task was submitted
     TaskResult result;
   };
 
   HandleTable<Subscription> table_;
   std::vector<Subscription*> open_;
-  size_t closing_ = 0;  // closed subscriptions that are not recycled yet
-  std::deque<ObservedTask> observed_tasks_;
-  std::vector<uint32_t> free_;  // unused task numbers, with capacity for all numbers
-  uint64_t newest_ = 0;
+  size_t closing_ = 0;                       // number of closed subscriptions that are not recycled yet
+  std::deque<ObservedTask> observed_tasks_;  // number n is at n - 1
+  std::vector<uint32_t> free_;               // unused numbers, with capacity for all numbers
+  uint64_t newest_ = 0;                      // the newest value of `correlation`
 };
 
-// Throws Error(orErrorNotSupported) if the calling thread is in a callback, because callbacks run under the scheduler's
-// mutex.
+// Throws Error(orErrorNotSupported) if the calling thread is in a callback, because callbacks run while it holds the
+// scheduler's mutex.
 void check_not_in_callback();
 
 }  // namespace openreg::driver

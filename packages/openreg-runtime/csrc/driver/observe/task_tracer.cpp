@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver records what it enqueued, the card's tracing unit records when that ran, and the driver matches
-// both by number.
+// REAL HW: the driver records the tasks that it enqueues, a tracing unit of the device records the times of their
+// execution, and the driver matches both by number.
 #include "observe/task_tracer.h"
 
 #include <algorithm>

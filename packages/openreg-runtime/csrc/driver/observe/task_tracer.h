@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reports of tasks and synchronization to subscribers.
+// TaskTracer reports tasks and synchronization to the subscribers of the driver (profilers and other observers).
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,16 @@
 
 namespace openreg::driver {
 
-// A converter of the driver's structures into those of openreg.h, which it passes to subscribers. A task that no
-// subscriber has seen costs one comparison per call. Guarded by the scheduler's mutex.
+// A converter from the driver's types to the types of openreg.h, which it passes to the SubscriberList. The scheduler
+// calls it at each step of a task. Without subscribers, a call costs one comparison. The head of a stream is its oldest
+// task that is not complete. Guarded by the scheduler's mutex.
 class TaskTracer {
  public:
   TaskTracer(SubscriberList& observers, const AddressSpace& space, const Clock& clock)
       : subscribers_(observers), space_(space), clock_(clock) {}
 
-  // Reports the stream's newest task, with the operands of its launch.
+  // Reports the stream's newest task. `operands` are those that its launch declared, and `replay` refers to the graph
+  // node that it replays.
   void submitted(Stream& stream, Task& task, const OperandSpan& operands, const GraphNodeRef& replay) {
     if (subscribers_.any()) [[unlikely]] {
       notify_submitted(stream, task, operands, replay);
@@ -33,13 +35,13 @@ class TaskTracer {
       notify_captured(stream, task, operands, node);
     }
   }
-  // Records the time at which the task became the head of its queue.
+  // Records the current time as the time at which the task became the head of its stream.
   void reached_head(const Task& task) {
     if (task.observation != 0) [[unlikely]] {
       subscribers_.result(task.observation).begin = clock_.time();
     }
   }
-  // Records the result of the stream's head, which an engine has executed.
+  // Records the result of the stream's head, which an engine has executed or skipped.
   void executed(const Task& task, const TaskResult& result) {
     if (task.observation != 0) [[unlikely]] {
       TaskResult& own = subscribers_.result(task.observation);
@@ -48,7 +50,7 @@ class TaskTracer {
       own.launched = launched;
     }
   }
-  // Replaces the launch time of the stream's newest task, which is that of submitted() by default.
+  // Replaces the launch time of the stream's newest task. Without this call it is the time of submitted().
   void launched(const Task& task, uint64_t time) {
     if (task.observation != 0) {
       subscribers_.result(task.observation).launched = time;
@@ -60,7 +62,7 @@ class TaskTracer {
       subscribers_.result(task.observation).status = orErrorLaunchFailure;
     }
   }
-  // Reports that the stream's head is complete, before it is removed from the queue.
+  // Reports that the stream's head is complete. Must be called before the head is removed from the queue.
   void completed(const Stream& stream, const Task& task) {
     if (task.observation != 0) [[unlikely]] {
       notify_completed(stream, task);
@@ -69,22 +71,22 @@ class TaskTracer {
   // Returns true and sets `nanoseconds` if a subscriber supplies the duration of the stream's head. Otherwise leaves
   // `nanoseconds` unchanged.
   bool duration(const Stream& stream, const Task& task, uint64_t& nanoseconds);
-  // Returns the engine that the time source selects for the stream's head. Returns kNoEngine if the index is out of
-  // range or the task was not reported.
+  // Returns the engine of the simulated chip that the time source selects for the stream's head. Returns
+  // SimulatedTime::kNoEngine if the index is out of range or the task was not reported.
   int engine(const Stream& stream, const Task& task);
   // Returns the nanoseconds that the host spent enqueuing the stream's newest task, according to the time source.
   // Returns 0 if the task was not reported.
   uint64_t host_time(const Stream& stream, const Task& task);
 
-  // Reports a synchronization with `ticket` of `stream`, or with no task if `stream` is null. `waiting` is the stream
-  // that waits; it is null for the host.
+  // Reports a synchronization with the tasks of `stream` up to `ticket`, or with no task if `stream` is null. `waiting`
+  // is the stream that waits. It is null if the host waits.
   void sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event = nullptr,
             const Stream* waiting = nullptr) {
     if (subscribers_.any()) [[unlikely]] {
       notify_sync(kind, device, stream, ticket, event, waiting);
     }
   }
-  // Reports a signal of `value`, or a wait of the stream `waiting` for it.
+  // Reports that `value` was signaled, or that the stream `waiting` waits for it. `waiting` is null for a signal.
   void semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting) {
     if (subscribers_.any()) [[unlikely]] {
       notify_semaphore(kind, semaphore, value, waiting);

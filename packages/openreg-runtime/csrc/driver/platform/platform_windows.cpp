@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operating system services of Windows, except memory, which is in platform_windows_memory.cpp.
+// This file implements the operating system services of Windows, except those for memory, which are in
+// platform_windows_memory.cpp.
 #include "platform/platform.h"
 
 #define WIN32_LEAN_AND_MEAN

@@ -133,6 +133,7 @@ void free_pages(void* address, size_t /*size*/) noexcept {
 
 namespace {
 
+// The name of a shared object.
 using SharedName = std::array<char, 64>;
 
 // Writes the name of an object to `name`. Returns false if no process can have created an object with these numbers.
@@ -162,7 +163,7 @@ bool create_shared(size_t size, SharedMemory& memory) {
   if (object == nullptr) {
     return false;
   }
-  if (GetLastError() == ERROR_ALREADY_EXISTS) {  // from an earlier process with this number; others still map it
+  if (GetLastError() == ERROR_ALREADY_EXISTS) {  // an earlier process had this number, and another still has it open
     CloseHandle(object);
     return false;
   }

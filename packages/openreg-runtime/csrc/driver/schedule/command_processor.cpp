@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the card's firmware does this, with queues and semaphores in device memory; the driver writes a doorbell.
+// REAL HW: firmware of the device does this, with queues and semaphores in device memory. The driver writes to a
+// doorbell register.
 #include "schedule/command_processor.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace openreg::driver {
 
 namespace {
 
-// In bytes. A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
+// In bytes. A copy of this size takes longer than waking a sleeping engine, so that a second engine saves time.
 constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
 
 }  // namespace
@@ -30,8 +31,8 @@ void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
   }
 }
 
-// Advances the stream as far as possible without an engine. Afterwards its queue is empty, or its head is with an
-// engine, the timer queue, a semaphore or another stream.
+// Completes tasks of the stream as far as that is possible without an engine. Afterwards its queue is empty, or its
+// head was passed to an engine, the timer queue, a semaphore or another stream.
 void CommandProcessor::advance(Stream& stream) {
   stream.busy = true;
   while (!stream.queue.empty()) {
@@ -52,7 +53,7 @@ void CommandProcessor::advance(Stream& stream) {
 }
 
 // Returns true if the head is complete already. Otherwise adds the stream to the engine, timer queue, semaphore or
-// stream that will complete it.
+// other stream that will complete the head.
 bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
   switch (head.kind) {
     case Task::Kind::kWait:
@@ -89,6 +90,8 @@ bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
   return true;
 }
 
+// Removes the head, which is complete. Adds the streams that waited for it to the list of completions, and wakes host
+// threads.
 void CommandProcessor::take_off_head(Stream& stream) {
   const Task& head = stream.queue.front();
   if (head.kind == Task::Kind::kSemaphoreWait) {
@@ -113,8 +116,8 @@ void CommandProcessor::take_off_head(Stream& stream) {
   stream.dependents.erase(done, stream.dependents.end());
 }
 
-// Computes when the head ends on the simulated chip. Among tasks that no engine executes, only delays and waits take
-// time.
+// Computes the time at which the head ends on the simulated chip. Among tasks that no engine executes, only delays and
+// waits take time.
 void CommandProcessor::advance_simulated_time(const Stream& stream, const Task& head) {
   uint64_t time = simulated_time_.earliest(stream);
   uint64_t nanoseconds = 0;

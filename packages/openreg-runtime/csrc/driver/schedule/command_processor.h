@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The advance of the streams' queues: what completes the head of each.
+// CommandProcessor appends tasks to streams and advances the streams: it passes the oldest task of each stream, its
+// head, to the part of the scheduler that completes it, and then removes it.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,10 @@
 
 namespace openreg::driver {
 
-// The part of the scheduler that advances queues, FIFO within a stream. The head of a busy stream is with an engine or
-// the timer queue, or waits for a semaphore or another stream. Executes no task itself. Guarded by the scheduler's
-// mutex, which it never releases.
+// The part of the scheduler that advances streams, as the command processor of a GPU does. Engines complete kernels,
+// copies, fills and host functions, the timer queue completes delays, and signals and other streams complete waits. The
+// command processor completes event records itself, and executes no task. Guarded by the scheduler's mutex, which it
+// never releases.
 class CommandProcessor {
  public:
   CommandProcessor(ObjectTable& objects, Engines& engines, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -38,8 +40,8 @@ class CommandProcessor {
   CommandProcessor(const CommandProcessor&) = delete;
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
-  // Appends a task to a stream, without a limit on its queue, and advances the stream if it was idle. Returns the
-  // task's ticket.
+  // Appends a task to a stream, even if the stream holds many, and advances the stream if it was idle. Returns the
+  // task's ticket. `operands` are those of its launch; `replay` refers to the graph node that it replays.
   uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
                    const GraphNodeRef& replay = {}) {
     Task& entry = stream.queue.push(task);
@@ -59,9 +61,9 @@ class CommandProcessor {
     }
     return ticket;
   }
-  // Completes the head of a busy stream, then advances the stream and those that waited for it.
+  // Completes the head of a busy stream, then advances the stream and those that waited for the head.
   void complete(Stream& stream);
-  // Advances the streams in the list of completions, and those that waited for them.
+  // Completes the heads of all streams in the list of completions, and advances these streams likewise.
   void settle();
 
   // Returns the number of tasks in all queues.
@@ -83,7 +85,7 @@ class CommandProcessor {
   const Clock& clock_;
   SimulatedTime& simulated_time_;
   Completions& completions_;
-  size_t pending_ = 0;
+  size_t pending_ = 0;  // number of tasks in all queues
 };
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list of streams whose heads are complete.
+// Completions is the list of streams whose heads (oldest tasks) are complete but not removed yet.
 #pragma once
 
 #include <deque>
@@ -8,9 +8,9 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A list of streams whose head is complete but not removed yet. The part that completes a head adds its stream;
-// CommandProcessor::settle() advances the streams. A list instead of recursion, because chains of waits between streams
-// can be as long as their queues. Guarded by the scheduler's mutex.
+// The part of the scheduler that completes the head of a stream adds the stream to this list, and
+// CommandProcessor::settle() removes the head and advances the stream. This is a list, because a recursion would be as
+// deep as a chain of waits between streams, which may have any length. Guarded by the scheduler's mutex.
 using Completions = std::deque<Stream*>;
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no counterpart, because a card executes tasks as soon as it can.
+// REAL HW: no counterpart, because a device executes tasks as soon as it can.
 #include "schedule/deferred_schedule.h"
 
 namespace openreg::driver {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The base class of schedules that defer tasks until the host waits, so that they can select among many.
+// DeferredSchedule is the base class of schedules that defer tasks: enqueued tasks are executed only while a host
+// thread waits. Such a schedule can select among many tasks, independently of the speed of threads.
 #pragma once
 
 #include <condition_variable>
@@ -15,9 +16,9 @@
 
 namespace openreg::driver {
 
-// A schedule that executes one task at a time over all devices, on one engine, and only while a host thread requests
-// it. The derived class selects the task and its duration. Guarded by the scheduler's mutex. A function that takes a
-// `Lock&` releases the mutex while it blocks.
+// A schedule that executes one task at a time over all devices, on one engine, and only while a host thread has a
+// pending request (WaitRequest). The derived class selects each task and its duration. Guarded by the scheduler's
+// mutex. A function with a `Lock&` releases the mutex while it blocks.
 class DeferredSchedule {
  public:
   // `engine` executes all tasks.
@@ -25,7 +26,7 @@ class DeferredSchedule {
   DeferredSchedule(const DeferredSchedule&) = delete;
   DeferredSchedule& operator=(const DeferredSchedule&) = delete;
 
-  // A guard that keeps a request in the schedule's list. With a null schedule it does nothing.
+  // A guard that adds a request to the schedule and removes it in its destructor. Does nothing if `schedule` is null.
   class WaitRequestGuard {
    public:
     WaitRequestGuard(DeferredSchedule* schedule, WaitRequest& request) : schedule_(schedule), request_(request) {
@@ -46,49 +47,50 @@ class DeferredSchedule {
     WaitRequest& request_;
   };
 
-  // Returns the stream whose head the engine executes now. Null if no request is pending or no task can run.
+  // Selects the next task. Returns the stream whose head it is, or null if no request is pending or no task can be
+  // executed. The engine's thread calls it.
   virtual Stream* next() = 0;
-  // Advances the clock by the duration of the stream's head, which was executed or, as `result` states, skipped. Sets
-  // begin and end of `result`, and in simulated time its engine.
+  // Advances the schedule's clock by the duration of the stream's head, which was executed, or skipped if `result`
+  // states so. Sets begin and end of `result` to times of that clock, and in simulated time sets its engine.
   virtual void advance_clock(const Stream& stream, const Task& task, TaskResult& result) = 0;
-  // Returns how long the engine may sleep, in nanoseconds; 0 means until it is woken.
+  // Returns the longest time for which the engine may sleep, in nanoseconds. 0 means until it is woken.
   virtual uint64_t longest_sleep() const { return 0; }
 
-  // Runs tasks as the schedule allows, because the host queries whether `ticket` of `stream` is complete; a null stream
-  // stands for a complete ticket. Returns true if it may have released the mutex. Must not be called on an engine
-  // thread.
+  // Executes deferred tasks before the host queries whether `ticket` of `stream` is complete, as many as the derived
+  // class allows. A null `stream` stands for a complete ticket. Returns true if it may have released the mutex. Must
+  // not be called on an engine thread.
   virtual bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) = 0;
-  // Returns true if the next call that enqueues a task has to run tasks.
+  // Returns true if so many tasks are deferred that the next call that enqueues one executes some.
   virtual bool has_backlog() const = 0;
-  // Runs tasks if too many are deferred. Must be called after each call that enqueues.
+  // Executes tasks if too many are deferred. Must be called after tasks were enqueued.
   virtual void after_submit(Lock& lock) = 0;
-  // Wakes the threads that wait, because the engine has stopped.
+  // Wakes the host threads that block in wait(), because the engine has stopped.
   void stop() { met_.notify_all(); }
 
  protected:
   ~DeferredSchedule() = default;
 
-  // The number of tasks that may be deferred before a launch runs some. Large enough for long interleavings, small
-  // enough for memory whose release waits for these tasks.
+  // The number of tasks that may be deferred before a call that enqueues executes some. A large number allows more
+  // orders of tasks. A small number limits the memory that deferred tasks keep in use.
   static constexpr size_t kMaxBacklog = 256;
-  // The number of queries in a row, with nothing enqueued between them, after which a program counts as polling. An
-  // occasional query, as of a caching allocator, must not decide the order.
+  // The number of consecutive queries, with nothing enqueued between them, after which a program counts as polling.
+  // Fewer queries, such as those of a caching allocator, must not influence the order of tasks.
   static constexpr size_t kPollThreshold = 64;
 
-  // Called when a request has left the list.
+  // Called when a request was removed from the list.
   virtual void request_ended() {}
-  // Blocks until the request is met or the engine has stopped.
+  // Blocks until the request, which must be in the list, is met or the engine has stopped.
   void wait(const WaitRequest& request, Lock& lock) {
     met_.wait(lock, [&] { return request.is_met() || engine_.is_stopped(); });
   }
-  // Returns true if a request is not met; requests of progress threads count only if `passive_counts`. Also wakes the
-  // threads whose requests are met.
+  // Returns true if any request in the list is not met. Passive requests (see WaitRequest) are ignored unless
+  // `passive_counts` is true. Also wakes the threads whose requests are met.
   bool has_pending_wait(bool passive_counts);
-  // Counts one task for all requests.
+  // Counts one executed task in all requests.
   void count_task();
 
   Engine& engine_;
-  std::vector<WaitRequest*> requests_;
+  std::vector<WaitRequest*> requests_;  // of the host threads that wait now
 
  private:
   void add(WaitRequest& request) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a launch is one command that names the recorded buffer; here it enqueues the nodes one by one.
+// REAL HW: a launch is one command with the address of the recorded buffer. Here a launch enqueues the nodes one by
+// one.
 #include "schedule/graph_replay.h"
 
 #include <vector>
@@ -10,7 +11,8 @@ namespace openreg::driver {
 
 namespace {
 
-// Releases the reference with which the last task of a launch keeps the graph alive until it has run.
+// Releases the share of the graph that the last task of a launch owns, so that the graph exists until the launch is
+// complete.
 void release_body(void* state) {
   delete static_cast<std::shared_ptr<GraphBody>*>(state);
 }
@@ -31,13 +33,13 @@ uint64_t GraphReplay::enqueue_wait(Stream& waiting, Stream& waited, uint64_t tic
   return processor_.enqueue(waiting, task, {}, {newest_launch_, 0});
 }
 
-void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream) {
+uint64_t GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream) {
   ++newest_launch_;
   const auto target = [&](size_t branch) -> Stream& { return branch == 0 ? stream : *body->branches[branch]; };
   if (body->last_stream != nullptr && body->last_stream != &stream) {
     enqueue_wait(stream, *body->last_stream, body->last_ticket);
   }
-  std::vector<std::vector<uint64_t>> tickets(body->branches.size());  // of each place in a branch, for waits
+  std::vector<std::vector<uint64_t>> tickets(body->branches.size());  // tickets[branch][place], for waits
   for (size_t branch = 0; branch < tickets.size(); ++branch) {
     tickets[branch].push_back(target(branch).submitted);
   }
@@ -64,6 +66,7 @@ void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream
   body->last_ticket = processor_.enqueue(stream, end);
   body->last_stream = &stream;
   keep.release();  // the task owns it now
+  return body->last_ticket;
 }
 
 }  // namespace openreg::driver

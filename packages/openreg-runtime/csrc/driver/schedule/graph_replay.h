@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The launch of graphs, which enqueues their nodes as tasks.
+// GraphReplay launches graphs: it enqueues the nodes that a capture has recorded, as tasks on the streams of their
+// branches.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +17,19 @@ class GraphReplay {
  public:
   explicit GraphReplay(CommandProcessor& processor) : processor_(processor) {}
 
-  // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing, and Error(orErrorInvalidValue) if it
-  // is on another device than the capture was.
+  // Throws Error(orErrorStreamCaptureUnsupported) if the stream is capturing, and Error(orErrorInvalidValue) if it does
+  // not belong to the device of the capture.
   static void check_launch(const GraphBody& body, const Stream& stream);
-  // Enqueues all nodes, to run after the previous launch of this graph. Shares ownership of `body` until they are
-  // complete.
-  void enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream);
+  // Enqueues all nodes of the graph: branch 0 on `stream`, the others on streams of the graph. They are executed after
+  // the earlier tasks of `stream` and after the previous launch of the graph. Shares ownership of `body` until they are
+  // complete. Returns the ticket of the last one, which is on `stream`.
+  uint64_t enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream);
 
  private:
   uint64_t enqueue_wait(Stream& waiting, Stream& waited, uint64_t ticket);
 
   CommandProcessor& processor_;
-  uint64_t newest_launch_ = 0;
+  uint64_t newest_launch_ = 0;  // number of the newest launch, of all graphs
 };
 
 }  // namespace openreg::driver

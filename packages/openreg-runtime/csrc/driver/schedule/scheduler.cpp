@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver writes commands into a ring and rings a doorbell; it waits by polling a counter in memory.
+// REAL HW: the driver writes commands into a ring in memory and writes to a doorbell register. To wait, it polls a
+// counter in memory.
 #include "schedule/scheduler.h"
 
 #include <algorithm>
@@ -86,8 +87,8 @@ void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, co
 void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
   const uint32_t generation = stream.generation;
   while (stream.queue.size() >= kStreamCapacity) {
-    // Waits until a few places are free. A wake-up for each place would be slow, and a long wait would keep an
-    // interpreter from handling Ctrl-C between two launches.
+    // Waits until there is room for 64 tasks. Waking this thread after each task would be slow, and during a long wait
+    // an interpreter could not handle Ctrl-C.
     wait_for_ticket(stream, stream.submitted - kStreamLowWatermark, lock);
     OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
                          "the stream was destroyed by another thread while this call waited for its full queue");
@@ -96,15 +97,26 @@ void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
   CaptureManager::check_valid(stream);
 }
 
-void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
+uint64_t Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
   GraphReplay::check_launch(*body, stream);
   wait_for_capacity(stream, lock);
   for (const Stream* branch : body->branches) {
     (branch == nullptr ? stream : *branch).device->check_healthy();
   }
   threads_.start();
-  replay_.enqueue(body, stream);
+  const uint64_t ticket = replay_.enqueue(body, stream);
   limit_backlog(lock);
+  return ticket;
+}
+
+void Scheduler::launch_graph_and_wait(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
+  check_not_engine_thread();  // before the tasks are enqueued
+  GraphReplay::check_launch(*body, stream);
+  const Device& device = *stream.device;
+  wait_for_capacity(stream, lock);
+  const uint64_t resets = device.resets;  // launch_graph() may release the mutex after it has enqueued the tasks
+  const uint64_t ticket = launch_graph(body, stream, lock);
+  wait_since(resets, stream, device, ticket, lock, nullptr);
 }
 
 void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock) {
@@ -194,8 +206,7 @@ orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Loc
   const bool keeps_time = (table.flags & orSubscribeTime) != 0;
   if (keeps_time) {
     OPENREG_DRIVER_CHECK(seeded_ == nullptr, orErrorNotSupported,
-                         "OPENREG_SCHEDULE_SEED is set, and its order leaves no room for the time of another chip; "
-                         "unset it");
+                         "OPENREG_SCHEDULE_SEED is set, and its schedule excludes a time source; unset it");
     empty_all_queues(lock);
     OPENREG_DRIVER_CHECK(subscribers_.time_source() == nullptr, orErrorIllegalState,
                          "another subscription keeps the time; end it first with orUnsubscribe()");
@@ -209,7 +220,7 @@ orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Loc
   return handle;
 }
 
-// Blocks until all queues are empty at one moment, which other threads delay while they enqueue.
+// Blocks until all queues are empty at the same time. Does not return as long as other threads keep enqueuing.
 void Scheduler::empty_all_queues(Lock& lock) {
   check_not_engine_thread();
   while (processor_.pending() > 0) {

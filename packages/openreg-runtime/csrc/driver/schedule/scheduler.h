@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scheduler, which enqueues tasks and waits for them. It consists of parts, each of which can be read and tested
-// alone:
+// Scheduler enqueues tasks on streams and blocks host threads until tasks are complete. It consists of parts, each of
+// which can be read and tested alone:
 //
 //   ObjectTable          the streams, events and graphs, behind their handles
 //   CaptureManager       the captures, which record tasks instead of running them
-//   GraphReplay          the launch of graphs
-//   CommandProcessor     the queues of the streams, and the waits between streams
-//   Semaphores           the waits that the host ends by a signal
-//   TimerQueue           the delays
-//   Engines              the ready streams, and the tasks in execution
+//   GraphReplay          the launches of graphs
+//   CommandProcessor     the advance of the streams, and the waits between them
+//   Semaphores           the semaphores, and the waits that end when the host signals a value
+//   TimerQueue           the delays of streams
+//   Engines              the streams that are ready for execution, and the tasks in execution
 //   TaskRunner           the selection and execution of an engine's next task
-//   DeferredSchedule     the selection while tasks are deferred until the host waits, in one of two orders:
+//   DeferredSchedule     the selection of tasks if they are deferred until the host waits, in one of two orders:
 //     SeededSchedule     the order that a seed selects
 //     SimulatedSchedule  the order of a chip whose time is simulated (SimulatedTime)
-//   EngineThreads        the threads that call the TaskRunner
+//   EngineThreads        the threads of the engines, which call the TaskRunner
 //   TaskTracer           the reports of all tasks to the SubscriberList
 #pragma once
 
@@ -51,19 +51,21 @@
 
 namespace openreg::driver {
 
-constexpr size_t kStreamCapacity = 16384;                       // tasks that a stream holds before launches block
-constexpr uint64_t kStreamLowWatermark = kStreamCapacity - 64;  // tasks in a stream at which a blocked launch continues
+constexpr size_t kStreamCapacity = 16384;  // number of tasks in a stream from which on calls that enqueue block
+constexpr uint64_t kStreamLowWatermark = kStreamCapacity - 64;  // number of tasks at which such a call continues
 
-// The scheduler of all devices. The caller of a function with a `Lock` parameter holds lock(). A function that takes a
-// non-const `Lock&` releases the mutex while it blocks.
+// The scheduler of all devices. A ticket is the sequence number of a task in its stream. The caller of a function with
+// a `Lock` parameter passes the result of lock(). A function with a non-const `Lock&` releases the mutex while it
+// blocks.
 class Scheduler {
  public:
   Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Device>>& devices, Faults& faults,
             const Settings& settings);
 
+  // Locks the scheduler's mutex.
   Lock lock() { return acquire(mutex_); }
 
-  // Return the parts, for calls that concern only one of them.
+  // Return a part, or an object of a handle, for calls that need only that.
   ObjectTable& objects(const Lock& /*lock*/) { return objects_; }
   CaptureManager& captures(const Lock& /*lock*/) { return captures_; }
   Semaphores& semaphores(const Lock& /*lock*/) { return semaphores_; }
@@ -73,75 +75,82 @@ class Scheduler {
   Stream& stream(orStream_t handle, const Lock& /*lock*/) { return objects_.stream(handle); }
   Event& event(orEvent_t handle, const Lock& /*lock*/) { return objects_.event(handle); }
 
-  // Enqueues a task, or records it in the stream's capture, and returns its ticket. Blocks while the stream is full.
-  // Throws as wait_for_capacity() does, and Error(orErrorDeinitialized) while the process exits; the task is not
-  // enqueued then.
+  // Enqueues a task and returns its ticket. If the stream is capturing, records the task instead, and returns a ticket
+  // that is complete. Blocks while the stream is full. Throws as wait_for_capacity() does, and
+  // Error(orErrorDeinitialized) while the process exits; the task is then not enqueued.
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
-  // Same as submit(), except that it then calls wait(). If it throws, the task was not enqueued, or an engine has
-  // finished it.
+  // Calls submit() and then blocks as wait() does. Throws as both do, and as CaptureManager::check_not_capturing()
+  // does. After an exception the task was not enqueued, or an engine has finished it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
-  // Same as submit(), except that it returns false, without enqueuing, if it could block or run other tasks. `task` is
-  // a kernel, so launch_blocking() counts as blocking.
+  // Same as submit(), except that it enqueues nothing and returns false if it could block or would have to execute
+  // deferred tasks. `task` must be a kernel, because with launch_blocking() the call returns false.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
-  // Blocks while the stream is full, so that a submit() right after it enqueues before it releases the mutex. Throws as
-  // Device::check_healthy() and CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) if the stream
-  // was destroyed meanwhile. If it blocks, also throws as wait() does on an engine thread and at process exit.
+  // Blocks while the stream is full, so that a submit() right after it enqueues before it can release the mutex. Throws
+  // as Device::check_healthy() and CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) if the
+  // stream was destroyed meanwhile. If it blocks, also throws as wait() does on an engine thread and at process exit.
   void wait_for_capacity(Stream& stream, Lock& lock);
-  // Enqueues the tasks of a graph as a whole: blocks only before the first. Throws as submit() and
-  // GraphReplay::check_launch() do.
-  void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
-  // Enqueues a wait, unless the semaphore has reached `value`. Must follow wait_for_capacity(). Throws as
-  // CaptureManager::check_may_wait_outside() does.
+  // Enqueues all tasks of a graph without releasing the mutex between them, and returns the ticket of the last one.
+  // Blocks only before the first one. Throws as submit() and GraphReplay::check_launch() do.
+  uint64_t launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
+  // Calls launch_graph() and then blocks as wait() does. Throws as both do.
+  void launch_graph_and_wait(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
+  // Enqueues a wait for a value, unless the semaphore has reached it. Must be called right after wait_for_capacity().
+  // Throws as CaptureManager::check_may_wait_outside() does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
-  // Call Semaphores::signal() and fail(), and advance the streams whose waits end; with a seed, the engine does that
-  // later.
+  // Call Semaphores::signal() and Semaphores::fail(), and advance the streams whose waits end. In a seeded schedule the
+  // engine advances them later.
   void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
-  // Blocks until `ticket` is complete, which `event` marks unless it is null. Throws as Device::check_healthy_since()
-  // does if `device`, to which the stream belonged when the ticket was assigned, has failed, even if it was reset
-  // meanwhile. Throws Error(orErrorNotSupported) if it blocks on an engine thread, Error(orErrorDeinitialized) if the
-  // process exits first.
+  // Blocks until `ticket` of the stream is complete. `device` is the device of the ticket, because the object of a
+  // destroyed stream may be reused on another one. Observers see a wait for `event`, or for the stream if `event` is
+  // null. Throws as Device::check_healthy_since() does if the device has failed, even if it was reset while the call
+  // blocked. Throws Error(orErrorNotSupported) if it had to block on an engine thread, and Error(orErrorDeinitialized)
+  // if the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
-  // Blocks until all tasks that the device's streams hold now are complete, unless CaptureManager::check_may_block()
-  // throws. Does not check the device's error state.
+  // Blocks until all tasks that the device's streams hold now are complete. Throws as CaptureManager::check_may_block()
+  // does. Does not check the device's error state.
   void drain(Device& device, Lock& lock);
-  // Call EngineThreads::pause() and resume().
+  // Call EngineThreads::pause() and EngineThreads::resume().
   void pause(Lock& lock) { threads_.pause(lock); }
   void resume(const Lock& /*lock*/) { threads_.resume(); }
-  // Calls DeferredSchedule::run_for_query() if tasks are deferred, except on an engine thread. Returns true if the
-  // mutex may have been released.
+  // Calls DeferredSchedule::run_for_query() if tasks are deferred, except on an engine thread. Must be called before
+  // each query of a ticket. Returns true if the mutex may have been released.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
     return deferred_schedule_ != nullptr && run_deferred(stream, ticket, lock);
   }
-  // Returns true if `stream` is null or `ticket` is complete, by the host's clock if time is simulated.
+  // Returns true if `stream` is null or `ticket` is complete. If time is simulated, the task must also have ended by
+  // the host's time.
   bool is_over(const Stream* stream, uint64_t ticket, const Lock& /*lock*/) const {
     return stream == nullptr ||
            (stream->completed >= ticket &&
             (!simulated_time_.is_on() || simulated_time_.end_of(*stream, ticket) <= simulated_time_.host()));
   }
-  // Returns true if each kernel, copy and fill is synchronous, except in a capture.
+  // Returns true if OPENREG_LAUNCH_BLOCKING is set: kernels, copies, fills and graph launches then block until they are
+  // complete, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
+  // Returns true if launches on `stream` block until they are complete.
   bool is_blocking(const Stream& stream, const Lock& /*lock*/) const {
     return launch_blocking_ && stream.capture == nullptr;
   }
 
-  // Call CaptureManager::begin() and end(), and update operands_wanted().
+  // Call CaptureManager::begin() and CaptureManager::end(), and update operands_wanted().
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
   std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
-  // Blocks until all queues are empty if the subscriber is a time source. Throws as SubscriberList::subscribe() does.
-  // Throws Error(orErrorNotSupported) for a time source with a seed or on an engine thread, and
-  // Error(orErrorIllegalState) for a second time source.
+  // Opens a subscription. If it is a time source (a subscriber that supplies simulated time), first blocks until all
+  // queues are empty. Throws as SubscriberList::subscribe() does. Throws Error(orErrorNotSupported) for a time source
+  // with OPENREG_SCHEDULE_SEED or on an engine thread, and Error(orErrorIllegalState) for a second time source.
   orSubscription_t subscribe(const orSubscriber& table, void* user, Lock& lock);
-  // Blocks until the tasks that the subscription has seen are complete, and for a time source until all queues are
-  // empty. Throws Error(orErrorNotSupported) on an engine thread, and Error(orErrorIllegalState) at the end if a
-  // callback threw.
+  // Ends a subscription. Blocks until the tasks that it has seen are complete, and for a time source until all queues
+  // are empty. Throws Error(orErrorNotSupported) on an engine thread. Throws Error(orErrorIllegalState) if a callback
+  // has thrown; the subscription has then ended nevertheless.
   void unsubscribe(orSubscription_t handle, Lock& lock);
-  // Returns true if the operands of a launch are used, by a subscriber or by replays of a capture. Thread-safe.
+  // Returns true if the operands of launches are used: by a subscriber, or by a capture, which records them for its
+  // replays. Thread-safe.
   bool operands_wanted() const { return operands_wanted_.load(std::memory_order_relaxed); }
 
-  // Stops the engines after the tasks that they execute, at process exit. Queued tasks are dropped, and threads that
-  // wait for one throw Error(orErrorDeinitialized). The caller does not hold the mutex.
+  // Stops the engines at process exit, after the tasks that they execute. Tasks that are still queued are dropped, and
+  // wait() throws Error(orErrorDeinitialized) for them. The caller does not hold the mutex.
   void stop();
 
  private:
@@ -156,7 +165,7 @@ class Scheduler {
   void set_deferred_schedule(DeferredSchedule* schedule);
   void take_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
-  // Same as wait(), except that the task was enqueued when Device::resets was `resets`.
+  // Same as wait(), except that `resets` is the value of Device::resets before the task was enqueued.
   void wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
   void update_operands_wanted();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no counterpart; hardware interleaves in any order, which is why races stay hidden.
+// REAL HW: no counterpart. A device executes the tasks of different streams in any order, so races are found by chance
+// only.
 #include "schedule/seeded_schedule.h"
 
 #include <algorithm>
@@ -12,16 +13,17 @@ namespace openreg::driver {
 
 namespace {
 
-// The number of tasks that a launch runs if too many are deferred.
+// The number of tasks that a launch executes if too many are deferred.
 constexpr size_t kBacklogBatch = 128;
 
-// In nanoseconds. The longest time for which the rules of the seeded order may block a program. Some programs would
-// block forever: a thread must continue before the signal can come for which the rules make it wait.
+// In nanoseconds. The longest time for which the schedule waits for a signal, or for a thread that is not a progress
+// thread, before it executes tasks without them. Without a limit some programs would block forever, because the signal
+// comes only after a thread that is blocked has continued.
 constexpr uint64_t kStallTimeout = 1'000'000'000;
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// Half of what the SeededOrder's clock can show. The other half prevents an overflow after a task of absurd duration.
+// Half of the range of a time. The other half prevents an overflow after a task of absurd duration.
 constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
 // Returns the semaphore wait at the head of a stream.
@@ -29,11 +31,13 @@ const Task::SemaphoreWait& wait_of(Stream& stream) {
   return stream.queue.front().semaphore;
 }
 
+// Returns true if the semaphore for which the head of a stream waits was signaled far enough, or has failed.
 bool has_come(Stream& stream) {
   const Task::SemaphoreWait& wait = wait_of(stream);
   return wait.semaphore->signaled >= wait.value || !wait.semaphore->failure.empty();
 }
 
+// Returns true if the semaphore wait at the head of `stream` was enqueued before that of `other`, which may be null.
 bool comes_first(Stream& stream, Stream* other) {
   return other == nullptr || wait_of(stream).number < wait_of(*other).number;
 }
@@ -80,13 +84,14 @@ bool SeededSchedule::had_expired(uint64_t begin) const {
   return looked_at_ >= begin + kStallTimeout;
 }
 
-// Returns true if the threads that decide the order have been inactive for so long that progress threads may decide.
+// Returns true if all threads other than progress threads have been inactive for kStallTimeout. Requests of progress
+// threads then execute tasks.
 bool SeededSchedule::has_stalled() const {
   return !requests_.empty() && had_expired(active_at_);
 }
 
-// Returns a time above 0 for a timeout that next() has not seen, even a past one, because nothing else would wake the
-// engine.
+// Returns a time above 0 if a timeout lies after the newest next(), even if it has passed since, because nothing else
+// would wake the engine.
 uint64_t SeededSchedule::longest_sleep() const {
   uint64_t wake_at = kNever;
   for (const WaitRequest* request : requests_) {
@@ -99,12 +104,13 @@ uint64_t SeededSchedule::longest_sleep() const {
   return wake_at == kNever ? 0 : std::max(wake_at, time + 1) - time;
 }
 
-// Takes a signal, because no task can run without one. Returns false if there is none to take. The time of a signal
-// depends on other threads and processes, so signals count only here, in the order in which the waits were enqueued.
-// The first wait that blocks a request sees the value that it needs, even if a greater one was signaled.
+// Lets the signal or the failure of one semaphore take effect, because no task can be executed without. Returns false
+// if there is none that may take effect now. The time of a signal depends on other threads and processes. Signals
+// therefore take effect only here, and in the order in which the waits were enqueued. The wait sees the value that it
+// needs, even if a greater one was signaled.
 bool SeededSchedule::take_signal() {
-  Stream* first = nullptr;    // first wait that blocks a request that decides the order
-  Stream* present = nullptr;  // first wait that blocks any request and was signaled
+  Stream* first = nullptr;    // the stream with the oldest wait that blocks a request that is not passive
+  Stream* present = nullptr;  // the stream with the oldest wait that blocks any request and whose signal has come
   for (const WaitRequest* request : requests_) {
     Stream* stream = request->blocking_stream();
     if (stream == nullptr) {
@@ -142,7 +148,7 @@ bool SeededSchedule::take_signal() {
   return true;
 }
 
-// Draws from the seed in any case, because a subscriber must not change the order.
+// Always draws a random duration, because a subscriber that supplies durations must not change the order of tasks.
 void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskResult& result) {
   result.begin = order_.time();
   uint64_t nanoseconds = order_.task_duration();
@@ -151,7 +157,7 @@ void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskR
   result.end = order_.time();
 }
 
-// Advances the SeededOrder's clock, and ends each delay at its own time. Counts as the end of a task.
+// Advances the clock of the SeededOrder, and completes each delay at its time. Counts one task in all requests.
 void SeededSchedule::pass_time(uint64_t nanoseconds) {
   const uint64_t end = order_.time() + nanoseconds;
   while (!timer_queue_.is_empty() && timer_queue_.earliest() <= end) {
@@ -163,14 +169,14 @@ void SeededSchedule::pass_time(uint64_t nanoseconds) {
 }
 
 bool SeededSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
-  // The time of a progress thread's query depends on other processes, so it runs nothing unless no other thread is
-  // active.
+  // The time of a progress thread's query depends on other processes. Such a query therefore executes tasks only if no
+  // other thread is active.
   if (is_progress_thread() && now() - active_at_ < kStallTimeout) {
     return false;
   }
   WaitRequest request(1);
   const WaitRequestGuard registration(this, request);
-  if (++polls_ > kPollThreshold) {  // before, no query takes a signal, because its time would decide the order
+  if (++polls_ > kPollThreshold) {  // fewer queries let no signal take effect, because their time may vary
     request.poll(stream, ticket);
   }
   wait(request, lock);

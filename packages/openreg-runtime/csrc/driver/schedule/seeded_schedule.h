@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The schedule that a seed selects (OPENREG_SCHEDULE_SEED).
+// SeededSchedule executes deferred tasks in an order that follows from the number in OPENREG_SCHEDULE_SEED, so that a
+// run with an unusual order of tasks can be repeated.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,10 @@
 
 namespace openreg::driver {
 
-// A schedule whose order follows from the program and the seed. Guarded by the scheduler's mutex.
+// A schedule whose order of tasks follows from the program and the seed alone, not from the speed of threads. Two
+// things happen at times that depend on other processes, so the schedule limits their effect. A signal of a semaphore
+// takes effect only when no task can be executed without it. A request of a progress thread (orThreadSetProgress())
+// executes tasks only after all other threads have been inactive for a second. Guarded by the scheduler's mutex.
 class SeededSchedule final : public DeferredSchedule {
  public:
   SeededSchedule(SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -30,15 +34,17 @@ class SeededSchedule final : public DeferredSchedule {
         tracer_(tracer) {}
 
   Stream* next() override;
-  // Advances the clock by a duration from a subscriber or the seed.
+  // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Returns the time until a request has waited too long.
+  // Returns the time after which next() must be called again, because a signal or a thread that is not a progress
+  // thread has not come for a second.
   uint64_t longest_sleep() const override;
-  // Runs one task.
+  // Executes one task, if any can be executed. On a progress thread, does nothing while other threads are active.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
   void after_submit(Lock& lock) override;
-  // Wakes the engine, because a semaphore was signaled or has failed; the engine acts when its turn has come.
+  // Wakes the engine, because a semaphore was signaled or has failed. The signal takes effect in a later call of
+  // next().
   void note_signal() { engine_.wake(); }
 
  private:
@@ -53,15 +59,16 @@ class SeededSchedule final : public DeferredSchedule {
   Semaphores& semaphores_;
   CommandProcessor& processor_;
   TaskTracer& tracer_;
-  uint64_t looked_at_ = 0;   // time of the last call of next(), in nanoseconds of the steady clock
-  uint64_t active_at_ = 0;   // time of the last launch or wait of a thread that decides the order
-  uint64_t blocked_by_ = 0;  // number of the first semaphore wait that blocks a request, since `blocked_since_`
-  uint64_t blocked_since_ = 0;
-  size_t polls_ = 0;  // consecutive queries for which no task could run
+  // The following times are in nanoseconds of the steady clock.
+  uint64_t looked_at_ = 0;      // time of the newest next()
+  uint64_t active_at_ = 0;      // time of the newest launch or wait of a thread that is not a progress thread
+  uint64_t blocked_by_ = 0;     // number of the semaphore wait for whose signal the schedule waits
+  uint64_t blocked_since_ = 0;  // time since which it waits for that signal
+  size_t polls_ = 0;            // number of consecutive queries for which no task could be executed
 };
 
-// Returns a thread-local flag, for reading and writing, that is true on threads that drive communication
-// (orThreadSetProgress()).
+// Returns a thread-local flag, for reading and writing, that is true on progress threads: threads that drive
+// communication (orThreadSetProgress()).
 bool& is_progress_thread();
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the card polls words in memory, and an interrupt wakes host threads that sleep on one.
+// REAL HW: the device polls words in memory, and an interrupt wakes host threads that sleep until a word changes.
 #include "schedule/semaphores.h"
 
 #include <utility>
@@ -12,8 +12,8 @@ namespace openreg::driver {
 
 namespace {
 
-// Returns a generation for handles that differs between processes, as far as 32 bits can. Semaphores serve
-// communication, so a handle may come from another process and must be recognized.
+// Returns a first generation of handles that differs between processes with high probability. Semaphores serve
+// communication, so a program may pass the handle of another process by mistake, which must be rejected.
 uint32_t generation_of_this_process() {
   constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // from Fibonacci hashing; spreads neighboring numbers
   return static_cast<uint32_t>(((platform::process_id() ^ now()) * kOddConstant) >> 32) | 1U;

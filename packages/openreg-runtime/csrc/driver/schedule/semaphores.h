@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The timeline semaphores of this process, behind their handles, and the streams that wait for them.
+// Semaphores holds the timeline semaphores of this process (64-bit counters that only grow), and ends the waits of
+// streams for their values.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +17,45 @@
 
 namespace openreg::driver {
 
-// The table of timeline semaphores. Adds a stream to the completions when the wait at its head ends. Guarded by the
-// scheduler's mutex.
+// The handle table of timeline semaphores. When the wait at the head of a stream ends, adds the stream to the list of
+// completions; the caller then calls CommandProcessor::settle(). Guarded by the scheduler's mutex.
 class Semaphores {
  public:
-  // With `deferred`, streams see a value or a failure only after reach() or fail_wait(), as a seeded schedule requires.
+  // If `deferred` is true, signal() and fail() only store the value or failure, and streams see it after reach() or
+  // fail_wait(), as a seeded schedule requires.
   Semaphores(bool deferred, ObjectTable& objects, TaskTracer& tracer, Completions& completions);
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;
 
-  // Throws Error(orErrorInvalidResourceHandle) if the semaphore does not exist.
+  // Returns the semaphore of a handle. Throws Error(orErrorInvalidResourceHandle) if it does not exist.
   TimelineSemaphore& find(orSemaphore_t handle);
   TimelineSemaphore& create(uint64_t value);
-  // Throws Error(orErrorIllegalState) while a stream holds a wait for the semaphore.
+  // Destroys the semaphore. Throws Error(orErrorIllegalState) while a stream holds a wait for it.
   void destroy(TimelineSemaphore& semaphore);
 
   // Throws Error(orErrorIllegalState) if the semaphore has failed.
   static void check_not_failed(const TimelineSemaphore& semaphore);
-  // Throw as check_not_failed() does; signal() throws Error(orErrorInvalidValue) if `value` is below the previous one.
+  // Sets the value of the semaphore. Throws as check_not_failed() does, and Error(orErrorInvalidValue) if `value` is
+  // below the current one.
   void signal(TimelineSemaphore& semaphore, uint64_t value);
+  // Declares that no greater value follows: the devices of the streams that wait for one fail with `reason`. Throws as
+  // check_not_failed() does.
   void fail(TimelineSemaphore& semaphore, std::string reason);
 
-  // Returns a task that waits for `value`. It counts as a wait for the semaphore until drop_wait().
+  // Returns a task that waits for `value`, for the caller to enqueue. The semaphore cannot be destroyed before
+  // drop_wait() is called for it.
   Task make_wait(TimelineSemaphore& semaphore, uint64_t value);
   static void drop_wait(const Task::SemaphoreWait& wait) { --wait.semaphore->waits; }
-  // Returns true if the wait at the stream's head is over. Otherwise adds the stream to the semaphore's waiters.
+  // Returns true if the wait at the stream's head ends at once; fails the device if that is because the semaphore has
+  // failed. Otherwise adds the stream to the semaphore's waiters and returns false.
   bool pass(Stream& stream, const Task::SemaphoreWait& wait);
 
-  // Makes a value visible to streams.
+  // Makes a value visible to streams: ends the waits for it and for lower values.
   void reach(TimelineSemaphore& semaphore, uint64_t value);
-  // Makes a failure visible to a stream whose head waits for the semaphore: the stream's device fails.
+  // Makes the failure of a semaphore visible to a stream whose head waits for it: fails the stream's device.
   void fail_wait(Stream& stream, const TimelineSemaphore& semaphore);
-  // Fails the device. Its queued tasks are skipped, its events report that, and its waits for semaphores end, because
-  // they no longer order anything.
+  // Puts the device into the sticky error state. Its queued tasks will be skipped, and its events report that. Its
+  // waits for semaphores end now, because tasks that are skipped need not wait.
   void fail_device(Device& device, std::string reason);
 
  private:
@@ -57,7 +64,7 @@ class Semaphores {
   TaskTracer& tracer_;
   Completions& completions_;
   HandleTable<TimelineSemaphore> table_;
-  uint64_t newest_wait_ = 0;
+  uint64_t newest_wait_ = 0;  // number of the newest wait
 };
 
 }  // namespace openreg::driver

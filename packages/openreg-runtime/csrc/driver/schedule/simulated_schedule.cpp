@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no counterpart, because the tasks of a card take real time.
+// REAL HW: no counterpart, because the tasks of a device take real time.
 #include "schedule/simulated_schedule.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The schedule of a chip whose time is simulated.
+// SimulatedSchedule executes deferred tasks in the order in which another chip would begin them, according to the
+// simulated time that a subscriber supplies (orSubscribeTime).
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@
 
 namespace openreg::driver {
 
-// A schedule that selects the ready stream whose head can begin first, then by priority, then by the order of
-// enqueuing. A task that is not ready cannot begin earlier, because it waits for one that is ready. Guarded by the
-// scheduler's mutex.
+// A schedule that selects, among the ready streams, the one whose head (oldest task) begins first in simulated time; of
+// those, the one of the highest priority, then the one whose head was enqueued first. A task that is not ready cannot
+// begin earlier, because it waits for one that is ready. Guarded by the scheduler's mutex.
 class SimulatedSchedule final : public DeferredSchedule {
  public:
   SimulatedSchedule(Engine& engine, SimulatedTime& time, const CommandProcessor& processor, TaskTracer& tracer)
@@ -25,30 +26,30 @@ class SimulatedSchedule final : public DeferredSchedule {
 
   Stream* next() override;
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Runs the tasks that have begun by the host's clock. If the program polls, also advances that clock.
+  // Executes the tasks that begin no later than the host's time. If the program polls, also advances the host's time.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
-  // Runs the tasks that have begun by the host's clock if too many tasks are deferred. Whatever the host does later
-  // comes after them.
+  // If too many tasks are deferred, executes those that begin no later than the host's time. Tasks that the host
+  // enqueues later cannot begin before these.
   void after_submit(Lock& lock) override;
 
  private:
   struct Choice {
-    Stream* stream = nullptr;
-    uint64_t start = 0;
+    Stream* stream = nullptr;  // null if no stream is ready
+    uint64_t start = 0;        // the time at which its head begins
   };
 
   Choice choose() const;
   // Returns true if a ready task begins no later than the host's time.
   bool has_begun() const;
-  // Returns true if a thread waits for a ticket, and not only for tasks that have begun.
+  // Returns true if a thread waits for a ticket, so that tasks which begin after the host's time may be executed, too.
   bool is_waited_for() const;
   void run_started_tasks(Lock& lock);
 
   SimulatedTime& time_;
   const CommandProcessor& processor_;
   TaskTracer& tracer_;
-  size_t polls_ = 0;  // consecutive queries that returned "not ready"
+  size_t polls_ = 0;  // number of consecutive queries whose result was "not ready"
 };
 
 }  // namespace openreg::driver

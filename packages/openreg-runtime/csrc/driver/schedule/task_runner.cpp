@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: firmware schedules the tasks, and the driver reads their results after an interrupt.
+// REAL HW: firmware of the device selects the tasks, and the driver reads their results after an interrupt.
 #include "schedule/task_runner.h"
 
 #include <utility>

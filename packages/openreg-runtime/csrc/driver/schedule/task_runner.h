@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The execution of tasks on behalf of the engine threads.
+// TaskRunner selects, executes and completes tasks for the threads of the engines.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace openreg::driver {
 
-// The part of the scheduler that selects an engine's next task, executes it and records the result. Ready streams are
-// served by priority, then in the order in which they became ready, or as a deferred schedule selects. Guarded by the
-// scheduler's mutex, which run() releases while the task executes.
+// The part of the scheduler that selects an engine's next task, executes it and records the result. It serves the ready
+// streams by priority, then in the order in which they became ready; while tasks are deferred, the deferred schedule
+// selects instead. Guarded by the scheduler's mutex, which run() releases while the task is executed.
 class TaskRunner final : public EngineClient {
  public:
-  // `deferred_schedule` is null while tasks are not deferred. It changes while all queues are empty.
+  // `deferred_schedule` refers to a pointer of the caller, which is null while tasks are not deferred. The pointer
+  // changes only while all queues are empty.
   TaskRunner(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer,
              DeferredSchedule* const& deferred_schedule)
       : processor_(processor), semaphores_(semaphores), tracer_(tracer), deferred_schedule_(deferred_schedule) {}

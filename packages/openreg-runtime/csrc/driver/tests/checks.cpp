@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests beside this file check from Python, as far as it depends on the operating system or the processor, for
-// machines that have no Python: under an emulator, say. CTest runs each check in a process of its own.
+// This program tests the C API on machines without Python, such as an emulator. It repeats those of the Python tests
+// (tests/driver of openreg-runtime) that depend on the operating system or the processor. CTest runs each check in a
+// process of its own.
 //
-//   checks NAME               exit status 0: the check held
-//   checks NAME ARGUMENT      what another process does for a check
+//   checks NAME               runs a check; exit status 0 if it succeeds
+//   checks NAME ARGUMENT      runs the part of a check that belongs in a second process
 //
-// A new check is a function in a header and a line here, which CMakeLists.txt reads.
+// A new check is a function in a header and a line in kChecks, which CMakeLists.txt reads.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,7 @@
 namespace checks {
 namespace {
 
-// So that CTest sees what fails: its test of this one expects a failure.
+// Fails on purpose, and CTest expects that. Shows that a failing check is noticed.
 void a_planted_fault_is_seen() {
   upload(allocate(kPage), "right");
   CHECK(download(allocate(kPage), 5) == "wrong");
@@ -52,7 +53,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_graph_repeats_what_was_recorded),
     CHECK_OF(a_stream_waits_for_a_value_of_the_host),
     CHECK_OF(an_observer_sees_each_task_complete_once),
-    CHECK_OF(a_callback_that_throws_is_told_at_the_end),
+    CHECK_OF(a_callback_that_throws_is_reported_at_the_end),
     CHECK_OF(a_failed_kernel_stops_its_device_until_a_reset),
     CHECK_OF(injected_faults_come_once),
     CHECK_OF(a_refused_setting_is_named),

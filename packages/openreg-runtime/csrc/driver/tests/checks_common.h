@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of the checks: launches of C++ functions, a kernel that runs until a check ends it, a second process of this
-// program.
+// Helpers of the tests in checks.cpp: launches of C++ functions as kernels, a kernel that runs until the test ends it,
+// and runs of this program in a second process.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ namespace checks {
 
 using Function = std::function<void()>;
 
-constexpr size_t kPage = 4096;  // what every system's pages are a multiple of
+constexpr size_t kPage = 4096;  // the page size of every system is a multiple of it
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr size_t kCapacity = 64 * kMiB;  // OPENREG_DEVICE_MEMORY of CMakeLists.txt
+constexpr size_t kCapacity = 64 * kMiB;  // CMakeLists.txt sets OPENREG_DEVICE_MEMORY to it
 
 #define CHECK_OK(call) CHECK((call) == orSuccess)
 
@@ -67,7 +67,7 @@ inline void launch(orStream_t stream, Function function) {
   CHECK_OK(orLaunchKernel(stream, &kernel));
 }
 
-// A kernel that runs until it is opened: work behind it certainly has not run.
+// A kernel that runs until open() is called, so that later tasks of its stream cannot run before.
 class Gate {
  public:
   explicit Gate(orStream_t stream) {
@@ -88,10 +88,10 @@ class Gate {
   std::atomic<bool> opened_{false};
 };
 
-// How this program is called again: what emulates the processor, if anything does, and the program.
+// The command that starts this program again: the processor's emulator, if there is one, and the program.
 inline std::string own_command;
 
-// Runs one check in a process of its own; true when it held.
+// Runs one check in a process of its own. Returns true if it succeeds.
 inline bool holds_elsewhere(const std::string& arguments) {
   return std::system((own_command + " " + arguments).c_str()) == 0;
 }

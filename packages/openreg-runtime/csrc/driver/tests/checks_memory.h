@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory with its two views, its capacity, pinned host memory. What systems do most differently.
+// Tests of device memory, its two views and its capacity, and of pinned memory. The implementations for the operating
+// systems differ most in these.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace checks {
   std::_Exit(0);
 }
 
-// Ends the process well if, and only if, the host may not read `address`.
+// Reads `address` on the host and ends the process: with exit status 0 if the access faults, otherwise with 1.
 [[noreturn]] inline void read_as_host(const void* address) {
 #if defined(SIGBUS)
   std::signal(SIGBUS, end_well);
@@ -94,7 +95,8 @@ inline void check_block(const Block& block) {
   CHECK(bytes[0] == block.mark && bytes[block.size / 2] == block.mark && bytes[block.size - 1] == block.mark);
 }
 
-// In any order: contents kept, no refusal without cause, and everything grows together again.
+// Allocations keep their contents, whatever is allocated and freed beside them. At the end all free ranges are merged,
+// because one allocation of the whole capacity succeeds.
 inline void allocations_of_any_size_in_any_order() {
   stress::Random random(1);
   std::vector<Block> blocks;

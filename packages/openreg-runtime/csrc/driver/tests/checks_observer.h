@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subscriptions: callbacks from C++, which may throw.
+// Tests of subscriptions with callbacks in C++, which may throw exceptions.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,8 @@ inline void an_observer_sees_each_task_complete_once() {
   CHECK_OK(orFree(address));
 }
 
-// The program launches on as if nothing was; another observer gets every callback.
+// Throws in each callback in turn. Launches of the program succeed nevertheless, and another observer receives all its
+// callbacks.
 template <class Thrown>
 void throws_in_each_callback(const Thrown& thrown, const char* words) {
   static const Thrown* what = nullptr;
@@ -93,7 +94,7 @@ void throws_in_each_callback(const Thrown& thrown, const char* words) {
   CHECK(notes.submitted.size() == std::size(kCallbacks) && notes.completed == notes.submitted);
 }
 
-inline void a_callback_that_throws_is_told_at_the_end() {
+inline void a_callback_that_throws_is_reported_at_the_end() {
   throws_in_each_callback(std::runtime_error("on purpose"), "on purpose");
   throws_in_each_callback(7, "not a std::exception");
 }

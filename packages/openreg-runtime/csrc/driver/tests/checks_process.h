@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Settings, the order that a seed selects, the end of the process, and memory of another one.
+// Tests of invalid settings, of the order of tasks that a seed selects, of process exit, and of memory that two
+// processes share.
 #pragma once
 
 #include <cstdio>
@@ -18,7 +19,8 @@ inline void a_refused_setting_is_named() {
   CHECK(last_message_has("OPENREG_DEVICE_COUNT") && last_message_has("many"));
 }
 
-// The order in which three streams ran, as text. A delay of hours takes no real time under a seed.
+// Returns the order in which the kernels of three streams were executed, as text. The delay of an hour takes no real
+// time, because a seeded schedule has a clock of its own.
 inline std::string seeded_order() {
   std::string order;
   CHECK_OK(orStreamDelay(nullptr, uint64_t{3600} * 1'000'000'000));
@@ -44,7 +46,7 @@ inline void a_seed_repeats_its_order() {
   CHECK(!holds_elsewhere("the_order_is " + std::string(order.rbegin(), order.rend()) + "?"));
 }
 
-// The main function returns while a kernel runs, others wait, and a thread goes on calling.
+// The main function returns while one kernel runs, others are queued, and a thread continues to call the API.
 inline void a_process_ends_at_work() {
   auto* gate = new Gate(nullptr);  // lives as long as the process
   for (int i = 0; i < 1000; ++i) {
@@ -56,7 +58,7 @@ inline void a_process_ends_at_work() {
   }).detach();
   std::thread([gate] {
     stress::pause_milliseconds(100);
-    gate->open();  // the kernel that runs is waited for
+    gate->open();  // process exit waits for the kernel that runs
   }).detach();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams, events, host functions, graphs, and work that fails.
+// Tests of streams, events, host functions, graphs and semaphores, and of kernels that fail.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@
 namespace checks {
 
 inline void a_stream_runs_in_order() {
-  constexpr int kCount = 20000;  // more than a stream holds
+  constexpr int kCount = 20000;  // above the capacity of a stream, so that launches block
   std::vector<int> order;
   std::vector<int> expected(kCount);
   std::iota(expected.begin(), expected.end(), 0);
@@ -41,7 +41,7 @@ inline void an_attempt_to_launch_does_not_wait_for_a_full_stream() {
   CHECK(orTryLaunchKernel(stream, &kernel) == orErrorNotReady);
   CHECK(ran == 0 && taken > 1000);
   gate.open();
-  CHECK_OK(orLaunchKernel(stream, &kernel));  // blocks until there is room
+  CHECK_OK(orLaunchKernel(stream, &kernel));  // blocks until the stream is no longer full
   CHECK_OK(orStreamSynchronize(stream));
   CHECK(ran == taken + 1);
   CHECK_OK(orTryLaunchKernel(stream, &kernel));
@@ -137,7 +137,7 @@ inline void a_graph_repeats_what_was_recorded() {
   CHECK(bytes[0] == 3 && bytes[1] == 3);
   CHECK_OK(orGraphDebugDotPrint(graph, "graph.dot"));
   std::FILE* file = std::fopen("graph.dot", "r");
-  CHECK(file != nullptr && std::fgetc(file) == 'd');  // digraph
+  CHECK(file != nullptr && std::fgetc(file) == 'd');  // the file begins with "digraph"
   std::fclose(file);
   CHECK_OK(orGraphDestroy(graph));
   CHECK_OK(orFree(address));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process whose handles platform_ipc_fuzz.cpp changes: it exports memory, frees some of it again, and holds open
-// what looks like an export and is none. POSIX; what only Linux has is made there alone.
+// This file contains the process whose IPC handles platform_ipc_fuzz.cpp changes. It exports memory, frees some of it,
+// and keeps files open that resemble exports (decoys). It needs POSIX; the decoys exist only on Linux.
 #pragma once
 
 #include <fcntl.h>
@@ -35,18 +35,19 @@ using openreg::driver::IpcHandleLayout;
 
 constexpr size_t kHeaderRoom = openreg::driver::platform::kSharedGranule;  // before the bytes of an allocation
 
-// What a handle is, and so what has to come of opening it.
+// The kind of object behind a handle, which determines the result of opening it.
 enum class Kind : uint8_t {
-  kLive,      // memory that was exported and is there
-  kGone,      // memory that was exported and is not there any more
-  kDecoy,     // something else that a process holds open
-  kTooLarge,  // an object that another program of this user made, and that no device has the addresses for
+  kLive,      // exported memory: the handle can be opened
+  kGone,      // exported memory that was freed: the handle is rejected
+  kDecoy,     // any other file that the process keeps open: the handle is rejected
+  kTooLarge,  // a valid object, as another program could create it, that is too large for the addresses of a device
 };
 
+// A handle of the exporting process.
 struct Entry {
   orIpcMemHandle_t handle;
   Kind kind;
-  unsigned char fill;  // what all bytes of live memory are
+  unsigned char fill;  // the value of all bytes of live memory
   char name[46];
 };
 
@@ -58,14 +59,14 @@ inline Entry entry_of(const orIpcMemHandle_t& handle, Kind kind, const char* nam
 
 constexpr std::array<uint64_t, 2> kToken{0x1234567890abcdef, 0xfedcba0987654321};
 
-// The beginning of an object, as ipc_memory.cpp lays it out.
+// The first bytes of a shared object. Same layout as SharedHeader in ipc_memory.cpp.
 struct Header {
   std::array<uint64_t, 2> token = kToken;
   uint64_t process = static_cast<uint64_t>(getpid());
   uint32_t alive = 1;
 };
 
-// What the exporting process holds. Its descriptors stay open until it ends.
+// The exports and decoys of the process. Their descriptors stay open until the process ends.
 class Exports {
  public:
   Exports() {
@@ -80,7 +81,7 @@ class Exports {
     for (void* address : freed) {
       CHECK(orFree(address) == orSuccess);
     }
-    add_live(page);  // takes the number of an object that is gone
+    add_live(page);  // its descriptor has the number of a freed one
 #if defined(__linux__)
     add_decoys(page);
 #endif
@@ -88,7 +89,7 @@ class Exports {
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  // Returns how often a process has opened one of the decoys that have a name.
+  // Returns how often any process has opened one of the decoys of add_named_decoys().
   uint64_t opened_decoys() const {
     uint64_t count = 0;
 #if defined(__linux__)
@@ -120,7 +121,7 @@ class Exports {
 
 #if defined(__linux__)
   static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  // Adds a handle that describes a descriptor as truthfully as its fields allow.
+  // Adds a handle to an open file, with the process, descriptor and size that the file has.
   void add_decoy(const char* name, int descriptor, size_t size, Kind kind = Kind::kDecoy) {
     CHECK(descriptor >= 0);
     IpcHandleLayout layout{};
@@ -153,7 +154,7 @@ class Exports {
     add_decoy("memory that cannot be sealed", filled(memfd_create("openreg", MFD_CLOEXEC), whole), page);
     const int longer = sealed(whole + page, kSeals);
     add_decoy("memory of a page more", longer, page);
-    // Another program of this user may make what is an export in all respects.
+    // An object that another program of this user has created like an export is accepted.
     add_decoy("the same, with the true size", longer, 2 * page, Kind::kLive);
     add_decoy("memory of a byte more", sealed(whole + 1, kSeals), page);
     add_decoy("memory of a page less", sealed(whole - page, kSeals), page);
@@ -165,7 +166,7 @@ class Exports {
     add_decoy("memory with another maker", sealed(whole, kSeals, {.process = 1}), page);
     constexpr size_t kTerabyte = size_t{1} << 40;
     add_decoy("memory of a terabyte", sealed(kHeaderRoom + kTerabyte, kSeals), kTerabyte, Kind::kTooLarge);
-    if (geteuid() == 0) {  // only root can make files of two users
+    if (geteuid() == 0) {  // only root can create files of two users
       CHECK(seteuid(65534) == 0);
       const int foreign = sealed(whole, kSeals);
       CHECK(seteuid(0) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -180,7 +181,7 @@ class Exports {
     add_named_decoys(page);
   }
 
-  // Whoever opens one of these is seen.
+  // Adds decoys that opened_decoys() watches.
   void add_named_decoys(size_t page) {
     char folder[] = "/tmp/ipc_fuzz.XXXXXX";
     CHECK(mkdtemp(folder) != nullptr);
@@ -194,7 +195,7 @@ class Exports {
     CHECK(watch_ >= 0);
     for (const std::string& path : {file, fifo}) {
       CHECK(inotify_add_watch(watch_, path.c_str(), IN_OPEN) >= 0);
-      CHECK(unlink(path.c_str()) == 0);  // found through the descriptor alone, as an object is
+      CHECK(unlink(path.c_str()) == 0);  // from now on only reachable through the descriptor, as an export is
     }
     CHECK(rmdir(folder) == 0);
   }
@@ -217,7 +218,7 @@ inline void read_all(int descriptor, void* bytes, size_t size) {
   }
 }
 
-// Writes the handles to `answers`, then, when `questions` is closed, the number of opened decoys.
+// Writes the handles to `answers`. When `questions` was closed, writes the result of opened_decoys() and exits.
 [[noreturn]] inline void serve(int answers, int questions) {
   const Exports exports;
   const size_t count = exports.entries().size();

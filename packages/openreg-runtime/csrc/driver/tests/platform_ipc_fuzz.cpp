@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Changes the handles of another process's memory at random and opens them: none but the handles of live memory may
-// open anything, and none may crash, block or leave something behind. Meant to run under a sanitizer.
+// This program changes the IPC handles of another process at random and opens them. It checks that only unchanged
+// handles of live memory can be opened, and that no call crashes, blocks, or leaves a descriptor or mapping behind. It
+// is meant to run under a sanitizer.
 //
-//   ipc_fuzz SECONDS [SEED]   tries 20 000 handles for each second, whatever the time; exit status 0: all was right
-//   ipc_fuzz plant FAULT      does one thing wrong; it must not end well
+//   ipc_fuzz SECONDS [SEED]   opens 20 000 handles for each second, however long that takes; exit status 0 on success
+//   ipc_fuzz plant FAULT      makes one mistake, which the program must report
 //
-// Half of the changed handles get the checksum that fits what they say, as a hostile sender would do it.
+// Half of the changed handles get a correct checksum, as a hostile sender would give them.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ using stress::Random;
 
 constexpr uint64_t kHandlesPerSecond = 20'000;
 
-// The other process. It is forked off before this one uses the device.
+// The other process. It is forked before this process uses the device.
 class Exporter {
  public:
   Exporter() {
@@ -65,7 +66,7 @@ class Exporter {
 
   pid_t process() const { return process_; }
 
-  // Ends the process; gives how many decoys were opened.
+  // Ends the process. Returns the number of times that a decoy was opened.
   uint64_t end() {
     uint64_t opened = 0;
     close(questions_);
@@ -84,7 +85,7 @@ class Exporter {
   int questions_ = -1;
 };
 
-// The beginning of a handle, whether it holds together or not.
+// Returns the content of a handle without any check.
 IpcHandleLayout layout_of(const orIpcMemHandle_t& handle) {
   IpcHandleLayout layout{};
   std::memcpy(&layout, handle.reserved, sizeof(layout));
@@ -105,9 +106,9 @@ class Mutator {
       case 2:
         return overwritten(original, pick(random_, sizeof(original.reserved)), pick(random_, 16) + 1);
       case 3:
-        return overwritten(original, sizeof(IpcHandleLayout), sizeof(original.reserved));  // behind what it says
+        return overwritten(original, sizeof(IpcHandleLayout), sizeof(original.reserved));  // the bytes after the layout
       default:
-        return encode_ipc_handle(changed(layout_of(original)));  // with a checksum that fits
+        return encode_ipc_handle(changed(layout_of(original)));  // with a correct checksum
     }
   }
 
@@ -190,7 +191,7 @@ class Mutator {
   Random random_;
 };
 
-// The entry whose handle has these bytes; null where there is none.
+// Returns the entry whose handle has these bytes, or null if there is none.
 const Entry* find(const std::vector<Entry>& entries, const orIpcMemHandle_t& handle) {
   for (const Entry& entry : entries) {
     if (std::memcmp(&entry.handle, &handle, sizeof(handle)) == 0) {
@@ -211,7 +212,7 @@ void check_content(void* address, const Entry& entry) {
   CHECK(ends[0] == entry.fill && ends[1] == entry.fill);
 }
 
-// Opens a handle, and closes what that gives. Whether it gave something.
+// Opens a handle and closes the import. Checks that this succeeds only for live memory. Returns true if it does.
 bool try_handle(const std::vector<Entry>& entries, const orIpcMemHandle_t& handle) {
   const Entry* const entry = find(entries, handle);
   const bool is_live = entry != nullptr && entry->kind == Kind::kLive;
@@ -237,7 +238,7 @@ bool try_handle(const std::vector<Entry>& entries, const orIpcMemHandle_t& handl
   return false;
 }
 
-// What a process may leave behind: descriptors, and mappings of objects. On Linux; elsewhere nothing is known.
+// Returns the numbers of open descriptors and of mappings of shared objects. Returns 0 on systems other than Linux.
 std::pair<size_t, size_t> leftovers() {
   std::pair<size_t, size_t> count{0, 0};
 #if defined(__linux__)
@@ -253,7 +254,7 @@ std::pair<size_t, size_t> leftovers() {
 
 void run(double seconds, uint64_t seed) {
   Exporter exporter;
-  for (const Entry& entry : exporter.entries) {  // each once as it is; the device starts
+  for (const Entry& entry : exporter.entries) {  // each handle once, unchanged; the first call starts the driver
     try_handle(exporter.entries, entry.handle);
   }
   const auto before = leftovers();
@@ -271,10 +272,10 @@ void run(double seconds, uint64_t seed) {
               static_cast<unsigned long long>(seed));
 }
 
-// False when there is no such fault.
+// Makes the mistake `fault`. Returns false if there is none with this name.
 bool plant(const std::string& fault) {
   Exporter exporter;
-  if (fault == "live_memory_taken_for_gone") {  // as if a handle had opened that has to be refused
+  if (fault == "live_memory_taken_for_gone") {  // as if a handle could be opened that must be rejected
     exporter.entries.front().kind = Kind::kGone;
     try_handle(exporter.entries, exporter.entries.front().handle);
     return true;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many threads use all of the device at once and check every byte; meant to run under a sanitizer.
+// This program uses all functions of the device from many threads at once and checks every byte that it copies. It is
+// meant to run under a sanitizer.
 //
-//   stress SECONDS [SEED]     exit status 0: all data was right, everything was released once
-//   stress plant FAULT        does one thing wrong (stress_planted.h); under a sanitizer it must not end well
+//   stress SECONDS [SEED]     exit status 0 if all data was correct and each launch was released once
+//   stress plant FAULT        makes one mistake (stress_planted.h), which a sanitizer or the program must report
 //
-// Each part is a function of a seed that works until `stop`, in a header of its own: a new one is a line in kParts.
+// Each part of the program is a function in a header, which takes a seed and runs until `stop` is true. A new part is a
+// line in kParts.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lets kernels and allocations of a device of its own fail, some by injected faults, and resets it.
+// This part of the stress program makes kernels and allocations of device kBrokenDevice fail, some by injected faults,
+// and resets the device.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the threads of the stress program share: counters, a check that ends the process, and a
-// counted launch.
+// Helpers of all parts of the stress program: counters, a check that ends the process if it fails, and a launch that is
+// counted.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ namespace stress {
 
 constexpr int kDevices = 4;
 constexpr int kWorkDevices = 2;   // devices 0 and 1 stay healthy
-constexpr int kBrokenDevice = 2;  // kernels of this one fail
-constexpr int kLostDevice = 3;    // this one is lost after a while
+constexpr int kBrokenDevice = 2;  // kernels of this device fail
+constexpr int kLostDevice = 3;    // this device is lost after a while
 
 inline std::atomic<uint64_t> launched{0};
 inline std::atomic<uint64_t> released{0};
@@ -77,13 +77,13 @@ inline void release_add(void* state) {
   released.fetch_add(1, std::memory_order_relaxed);
 }
 
-// True when the device took the launch; otherwise the state is ours again.
+// Launches a kernel. Returns true if it was enqueued, and false if the device has failed or the stream was destroyed.
 inline bool launch(orStream_t stream, orKernelFunction_t function, const AddState& arguments) {
   auto* state = new AddState(arguments);
   const orKernel kernel{"stress", function, state, &release_add};
   orError_t code = orTryLaunchKernel(stream, &kernel);
   if (code == orErrorNotReady) {
-    code = orLaunchKernel(stream, &kernel);  // blocks
+    code = orLaunchKernel(stream, &kernel);  // may block
   }
   if (code == orSuccess) {
     launched.fetch_add(1, std::memory_order_relaxed);

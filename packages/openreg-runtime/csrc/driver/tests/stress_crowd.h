@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads that launch on one stream while another one keeps destroying and remaking it.
+// This part of the stress program launches on a stream that another thread destroys and creates again and again.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace stress {
 
-// A stream that is destroyed under the threads that use it, full at times.
+// A stream that is destroyed while other threads use it. Its queue is full at times.
 class Crowd {
  public:
   Crowd() {
@@ -25,7 +25,7 @@ class Crowd {
     uint32_t cell = 0;
     uint64_t accepted = 0;
     while (!stop) {
-      // More than a stream holds; then the workers get their share of the engine.
+      // Enqueues more tasks than a stream holds, then pauses, so that other threads can use the engine.
       for (int i = 0; i < 20000 && !stop; ++i) {
         accepted += launch(stream_, add_kernel, {&cell, 0, 1}) ? 1 : 0;
       }
@@ -37,7 +37,7 @@ class Crowd {
   void destroy_until_stopped(uint64_t seed) {
     Random random(seed);
     while (!stop) {
-      // Pauses fill the queue: the launches behind them soon block.
+      // The queue fills up during the delay, so that launches soon block.
       CHECK(orStreamDelay(stream_, 1'000'000 * (random() % 20)) == orSuccess);
       pause_milliseconds(random() % 20);
       orStream_t next = nullptr;

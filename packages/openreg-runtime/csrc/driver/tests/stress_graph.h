@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Captures work of two streams, replays it, and destroys the graph, also while it still runs.
+// This part of the stress program captures kernels of two streams, replays the graph, and destroys it, also while it is
+// executed.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ class Replayer {
     CHECK(orEventDestroy(join_) == orSuccess);
   }
 
-  // Each replay adds one to both cells, in kernels that nothing but the graph orders.
+  // Each replay adds 2 to the first cell and 1 to the second, in kernels that only the graph orders.
   void round() {
     cells_ = {};
     const orGraph_t graph = capture();
@@ -48,7 +49,7 @@ class Replayer {
 
  private:
   orGraph_t capture() {
-    // Relaxed: other threads go on with calls that wait.
+    // Relaxed mode, because other threads continue with calls that block on the device.
     CHECK(orStreamBeginCapture(first_, orStreamCaptureModeRelaxed) == orSuccess);
     CHECK(launch(first_, add_kernel, {&cells_[0], 1, 1}));
     CHECK(orEventRecord(fork_, first_) == orSuccess);
@@ -62,7 +63,7 @@ class Replayer {
     size_t count = 0;
     CHECK(orGraphGetNodeCount(graph, &count) == orSuccess);
     CHECK(count >= 3);
-    CHECK(cells_[0] == 0 && cells_[1] == 0);  // nothing ran
+    CHECK(cells_[0] == 0 && cells_[1] == 0);  // the kernels were recorded, not executed
     return graph;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host functions: each runs once, in the order of its stream, after the kernel before it.
+// This part of the stress program checks that each host function runs once, in the order of its stream, after the
+// kernel before it.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace stress {
 
-// What the functions of one stream share. No lock: the order of the stream is all that protects it.
+// Counters that the functions of one stream share. They have no lock, because the order of the stream protects them.
 struct Turn {
   uint32_t kernels = 0;
   uint32_t functions = 0;
@@ -45,7 +46,7 @@ inline void call_host_functions_until_stopped(uint64_t seed) {
     if (pick(random, 50) == 0) {
       CHECK(orStreamSynchronize(streams[i]) == orSuccess);
       CHECK(turns[i].functions == expected[i]);
-      pause_milliseconds(pick(random, 10));  // so that the others get their share of the engine
+      pause_milliseconds(pick(random, 10));  // so that other threads can use the engine
     }
   }
   for (size_t i = 0; i < kTurns; ++i) {

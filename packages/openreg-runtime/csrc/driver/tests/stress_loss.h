@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loses a device of its own while its queues are full and a stream waits for a semaphore; then all of it is refused.
+// This part of the stress program loses device kLostDevice while tasks are queued and a stream waits for a semaphore,
+// and checks that the device rejects all calls afterwards.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ inline bool is_lost() {
   return orDeviceGetError(kLostDevice) == orErrorDeviceLost;
 }
 
-// Half of the launches before the loss are enqueued behind a wait that never ends.
+// Half of the launches before the loss are enqueued after a wait for a value that is never signaled.
 inline void lose_the_device(Random& random) {
   CHECK(orSetDevice(kLostDevice) == orSuccess);
   orSemaphore_t semaphore = nullptr;
@@ -23,7 +24,7 @@ inline void lose_the_device(Random& random) {
   CHECK(orStreamWaitSemaphore(held, semaphore, 1) == orSuccess);
   const orKernel kernel{"lost", [](void*, char*, size_t) { return orSuccess; }, nullptr, nullptr};
   while (!is_lost()) {
-    CHECK(orSetFaults("lose:5@3") == orSuccess);  // others arm faults, too, which replaces this one
+    CHECK(orSetFaults("lose:5@3") == orSuccess);  // other threads arm faults, too, which replaces this one
     for (int i = 0; i < 20; ++i) {
       const orError_t code = orLaunchKernel(pick(random, 2) == 0 ? held : nullptr, &kernel);
       CHECK(code == orSuccess || code == orErrorDeviceLost);
@@ -39,7 +40,7 @@ inline void lose_the_device(Random& random) {
 
 inline void lose_then_ask_until_stopped(uint64_t seed) {
   Random random(seed);
-  pause_milliseconds(pick(random, 2000));  // some run before and some after the loss
+  pause_milliseconds(pick(random, 2000));  // so that other threads run before the loss, too
   lose_the_device(random);
   while (!stop) {
     CHECK(is_lost());

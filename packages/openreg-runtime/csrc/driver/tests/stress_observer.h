@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls every query of the device while other threads use it. Each result has to be consistent by itself.
+// This part of the stress program calls the functions that query a device while other threads use it, and checks that
+// each result is consistent.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ inline void observe_device(int device) {
   CHECK(orDeviceGetStats(&after, device) == orSuccess);
   CHECK(before.allocated_bytes <= before.peak_allocated_bytes);
   CHECK(before.peak_allocated_bytes <= total);
-  if (device != kBrokenDevice) {  // a reset sets its counters back
+  if (device != kBrokenDevice) {  // orDeviceReset() sets its counters to 0
     CHECK(before.launches <= after.launches);
     CHECK(before.bytes_copied <= after.bytes_copied);
     CHECK(before.busy_nanoseconds <= after.busy_nanoseconds);
@@ -67,7 +68,7 @@ inline void observe_until_stopped(uint64_t seed) {
   CHECK(orSetDevice(0) == orSuccess);
   CHECK(orMalloc(&address, 4096) == orSuccess);
   orIpcMemHandle_t handle{};
-  CHECK(orIpcGetMemHandle(&handle, address) == orSuccess);  // from now on other processes may map it
+  CHECK(orIpcGetMemHandle(&handle, address) == orSuccess);  // from now on its bytes are in a shared object
   while (!stop) {
     observe_device(static_cast<int>(pick(random, kLostDevice)));
     observe_engines();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults planted on purpose, one per kind that a sanitizer or the program's own checks are there for: run_stress.py
-// expects a report of each before it believes that silence means anything. All of them happen on, or together with, an
-// engine's thread.
+// This file contains mistakes that the stress program makes on purpose, one for each kind that a sanitizer or its own
+// checks must find. run_stress.py requires a report of each, because a run without reports proves nothing if the
+// sanitizer does not work. All of them involve the thread of an engine.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,15 @@
 
 namespace stress {
 
-// Apart, as ThreadSanitizer remembers four accesses of each eight bytes, and a flag that is waited for takes them.
+// The members are in different cache lines. ThreadSanitizer remembers four accesses for each eight bytes, and polling
+// the flag would replace the accesses to the cell.
 struct Racing {
   alignas(64) uint32_t cell = 0;
   alignas(64) std::atomic<bool> started{false};
 };
 
-// The host writes what a running kernel writes. The flag makes sure that it runs, and orders nothing.
+// A data race: the host writes memory that a running kernel writes. The flag shows that the kernel runs, and orders
+// nothing, because its accesses are relaxed.
 inline void plant_race() {
   Racing racing;
   const orKernel kernel{"race",
@@ -40,7 +42,7 @@ inline void plant_race() {
   CHECK(orDeviceSynchronize() == orSuccess);
 }
 
-// The host writes what a callback writes, without having unsubscribed.
+// A data race: the host writes memory that a callback writes, before it has called orUnsubscribe().
 inline void plant_early_look() {
   Racing racing;
   orSubscriber table{};
@@ -60,7 +62,7 @@ inline void plant_early_look() {
   CHECK(orUnsubscribe(subscription) == orSuccess);
 }
 
-// An observer overlooks one complete: the check of the program itself has to notice.
+// An observer ignores one call of `complete`. The program's own check must find that.
 inline void plant_forgotten() {
   Watcher(1).round(true);
 }
@@ -72,7 +74,7 @@ inline void plant_overflow() {
   CHECK(orDeviceSynchronize() == orSuccess);
 }
 
-// A kernel computes what C++ leaves undefined.
+// A kernel has undefined behavior: signed overflow.
 inline void plant_undefined() {
   int number = std::numeric_limits<int>::max();
   const orKernel kernel{"overflow",
@@ -85,8 +87,8 @@ inline void plant_undefined() {
   CHECK(orDeviceSynchronize() == orSuccess);
 }
 
-// Plants a leak: a kernel allocates memory that is never released. (A forgotten state would not do: the queue still
-// holds its address.)
+// A memory leak: a kernel allocates memory that is never released. A kernel's state that is not released would not be
+// reported, because the queue still holds its address.
 inline void plant_leak() {
   AddState* made = nullptr;
   const orKernel kernel{"leak",
@@ -100,7 +102,7 @@ inline void plant_leak() {
   made = nullptr;
 }
 
-// False when there is no such fault.
+// Makes the mistake `name`. Returns false if there is none with this name.
 inline bool plant(const char* name) {
   struct Fault {
     const char* name;

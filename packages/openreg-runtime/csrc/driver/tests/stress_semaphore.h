@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams wait for values that another thread signals; each wait ends once, and not before its value.
+// In this part of the stress program, streams wait for values that another thread signals. It checks that each wait
+// ends once, and not before its value was signaled.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +14,13 @@
 
 namespace stress {
 
-// What one round shares. The counter has no lock: each stream has its own.
+// The state that all threads and kernels of one round share.
 struct SemaphoreRound {
   orSemaphore_t semaphore = nullptr;
   std::atomic<uint64_t> announced{0};  // the newest value that may have been signaled
 };
 
+// The state of a kernel after a wait. Each stream has its own counter `ended`, which therefore needs no lock.
 struct SemaphoreTurn {
   SemaphoreRound* round;
   uint64_t* ended;
@@ -75,14 +77,15 @@ inline void wait_for_semaphores_until_stopped(uint64_t seed) {
     signaler.join();
     CHECK(ended[0] + ended[1] + ended[2] + ended[3] == waits);
     CHECK(orSemaphoreDestroy(round.semaphore) == orSuccess);
-    pause_milliseconds(pick(random, 5));  // so that the others get their share of the engine
+    pause_milliseconds(pick(random, 5));  // so that other threads can use the engine
   }
   for (orStream_t stream : streams) {
     CHECK(orStreamDestroy(stream) == orSuccess);
   }
 }
 
-// Waits for a semaphore on a device that breaks: no thread may wait forever, whether the semaphore fails or not.
+// Waits for a semaphore on a device that may have failed. The thread must not block forever, whether the semaphore is
+// signaled or fails.
 inline void wait_on_a_broken_device(orStream_t stream, Random& random) {
   orSemaphore_t semaphore = nullptr;
   CHECK(orSemaphoreCreate(&semaphore, 0) == orSuccess);

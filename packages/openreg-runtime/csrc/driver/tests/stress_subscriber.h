@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two observers that subscribe and unsubscribe at random while everything else goes on: each gets exactly one complete
-// for each submit that it saw, and none after it has unsubscribed.
+// In this part of the stress program, two observers subscribe and unsubscribe at random while other threads use the
+// device. It checks that each receives exactly one `complete` for each `submit`, and no callback after orUnsubscribe().
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace stress {
 
-// What one subscription has seen. No lock: the device calls one callback at a time, and none once orUnsubscribe() is
-// back. Each submit puts its place in `pending` into the correlation id.
+// The callbacks that one subscription has received. It needs no lock, because the device calls one callback at a time,
+// and none after orUnsubscribe(). `submit` sets the correlation id to the index of the task in `pending_`.
 class Watcher {
  public:
   explicit Watcher(uint64_t seed) : random_(seed) {}
@@ -63,7 +63,7 @@ class Watcher {
     uint32_t completes = 0;
   };
 
-  // Some of it is still queued when the round ends.
+  // Enqueues tasks, some of which are not complete when the round ends.
   void work() {
     CHECK(orSetDevice(static_cast<int>(pick(random_, kWorkDevices))) == orSuccess);
     void* address = nullptr;
@@ -85,7 +85,7 @@ class Watcher {
     const bool always_tells = task.kind == orTaskCopy || task.kind == orTaskFill;
     CHECK(wants_operands_ || always_tells || task.operands == nullptr);
     CHECK(task.operands != nullptr || task.operand_count == 0);
-    CHECK(submits_ % 64 != 0 || orDeviceSynchronize() == orErrorNotSupported);  // a callback must not
+    CHECK(submits_ % 64 != 0 || orDeviceSynchronize() == orErrorNotSupported);  // not allowed in a callback
     correlation = pending_.size();
     pending_.push_back({task.queue, task.ticket});
     ++submits_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An observer that keeps the time comes and goes while everything else goes on: the device changes from one way of
-// running work to the other and back, whatever is queued, fails or is lost meanwhile.
+// In this part of the stress program, a time source subscribes and unsubscribes while other threads use the device. The
+// device thereby changes to simulated time and back, while tasks are queued, kernels fail and a device is lost.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ inline void keep_time_until_stopped(uint64_t seed) {
     CHECK(orSubscribe(&table, &source, &second) == orErrorIllegalState);
     for (uint64_t i = 0; i < pick(random, 400); ++i) {
       const orKernel kernel{"timed", [](void*, char*, size_t) { return orSuccess; }, nullptr, nullptr};
-      orLaunchKernel(nullptr, &kernel);  // refused while another part has failed the device
+      orLaunchKernel(nullptr, &kernel);  // may fail, because another thread may have put the device into an error state
     }
     pause_milliseconds(pick(random, 10));
     CHECK(orUnsubscribe(subscription) == orSuccess);

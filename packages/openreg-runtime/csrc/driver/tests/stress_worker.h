@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread that moves data between its buffers through random streams and knows what must come out.
+// In this part of the stress program, each thread changes and copies its buffers on random streams and checks their
+// contents.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +19,17 @@ constexpr int kSharedEvents = 8;
 constexpr size_t kPinnedBytes = size_t{3} << 20;
 constexpr size_t kKernelRunsPerCheck = 24;
 
-// Element i of a buffer is base + i.
+// A buffer of device memory, whose element i is base + i.
 struct Buffer {
   int device;
   size_t count;
   uint32_t base;
   void* address;
-  orEvent_t last;  // the newest use
+  orEvent_t last;  // recorded after the newest task that uses the buffer
 };
 
-// Events of all workers, which anybody may record and wait for: waits only add order. They live as long as the process.
+// Events that all workers record and wait for. Such waits only add order, so they change no result. The events exist
+// until the process ends.
 class SharedEvents {
  public:
   SharedEvents() {
@@ -120,12 +122,12 @@ class Worker {
   }
 
   void destroy(Buffer& buffer) {
-    CHECK(orEventSynchronize(buffer.last) == orSuccess);  // orFree() waits for the owning device alone
+    CHECK(orEventSynchronize(buffer.last) == orSuccess);  // orFree() waits only for tasks of the owning device
     CHECK(orFree(buffer.address) == orSuccess);
     CHECK(orEventDestroy(buffer.last) == orSuccess);
   }
 
-  // A stream that starts after the buffer's newest use.
+  // Returns a stream whose later tasks are executed after the newest task that uses the buffer.
   orStream_t begin(const Buffer& buffer) {
     orStream_t stream = any_stream();
     CHECK(orStreamWaitEvent(stream, buffer.last, 0) == orSuccess);
@@ -154,14 +156,14 @@ class Worker {
     }
     CHECK(orMemcpyAsync(buffer.address, source, size, orMemcpyHostToDevice, stream) == orSuccess);
     if (from_pinned) {
-      CHECK(orStreamSynchronize(stream) == orSuccess);  // the buffer is used again
+      CHECK(orStreamSynchronize(stream) == orSuccess);  // because the pinned buffer is used again
     } else {
       std::fill(pageable.begin(), pageable.end(), 0xdeadbeefU);
     }
     end(buffer, stream);
   }
 
-  // From another buffer, perhaps on another device; the shorter one gives the length.
+  // Copies from another buffer, perhaps of another device, that is at least as long.
   void copy(Buffer& destination) {
     Buffer& source = buffers_[pick(random_, buffers_.size())];
     if (&source == &destination || source.count < destination.count) {
@@ -170,10 +172,10 @@ class Worker {
     const size_t size = destination.count * sizeof(uint32_t);
     orStream_t stream = begin(destination);
     CHECK(orStreamWaitEvent(stream, source.last, 0) == orSuccess);
-    if (pick(random_, 4) == 0) {  // the form that names the devices
+    if (pick(random_, 4) == 0) {  // the function that takes both device indices
       CHECK(orMemcpyPeerAsync(destination.address, destination.device, source.address, source.device, size, stream) ==
             orSuccess);
-    } else if (pick(random_, 8) == 0) {  // the form that waits
+    } else if (pick(random_, 8) == 0) {  // the function that blocks
       CHECK(orStreamSynchronize(stream) == orSuccess);
       CHECK(orMemcpy(destination.address, source.address, size, orMemcpyDefault) == orSuccess);
     } else {
@@ -201,7 +203,7 @@ class Worker {
     checked_bytes.fetch_add(size, std::memory_order_relaxed);
   }
 
-  // Things that must not change any data.
+  // Makes calls that must not change any data.
   void disturb() {
     orStream_t stream = any_stream();
     float milliseconds = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What captures record, what invalidates them, and what a launch makes of it.
+// Unit tests of captures and replays: the nodes that a capture records, the calls that invalidate it, and the tasks
+// that a launch enqueues.
 #pragma once
 
 #include <memory>
@@ -12,6 +13,7 @@
 
 namespace parts {
 
+// The parts of the scheduler, with a CaptureManager.
 struct Recording : Queues {
   std::mutex mutex;
   CaptureManager captures{objects, mutex};
@@ -34,7 +36,7 @@ inline void a_capture_records_a_fork_and_its_join() {
   CaptureManager::record_event(event, first);
   recording.captures.wait_for_event(second, event);
   CHECK(second.capture == first.capture && second.branch == 1);
-  recording.captures.wait_for_event(second, event);  // known by now, so no second node
+  recording.captures.wait_for_event(second, event);  // adds no node, because the stream waits for the event already
   recording.captures.record(second, kernel(), {});
   CaptureManager::record_event(event, second);
   recording.captures.wait_for_event(first, event);
@@ -98,11 +100,11 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   Stream& elsewhere = recording.stream(1);
   CHECK(refuses(orErrorInvalidValue, [&] { GraphReplay::check_launch(*body, elsewhere); }));
   GraphReplay::check_launch(*body, target);
-  replay.enqueue(body, target);
-  CHECK(body.use_count() == 2);  // the entry at the end keeps it
+  const uint64_t ticket = replay.enqueue(body, target);
+  CHECK(body.use_count() == 2);  // the last task of the launch shares ownership
   CHECK(recording.run_next() == &target && recording.run_next() == body->branches[1]);
   Stream* end = recording.engines[kCompute].ready().pop();
-  CHECK(end == &target && target.submitted == body->last_ticket);
+  CHECK(end == &target && target.submitted == ticket);
   const orKernel last = target.queue.front().kernel;
   recording.processor.complete(target);
   last.release(last.state);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of the scheduler put together without threads: a check plays the engine.
+// Helpers of the unit tests: tasks, and the parts of the scheduler connected without threads, so that a test completes
+// the tasks itself.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ using namespace openreg::driver;
 
 constexpr size_t kCapacity = size_t{1} << 20;
 
-// Whether the call is refused with the code.
+// Returns true if the call throws Error(code).
 template <class Call>
 bool refuses(orError_t code, Call&& call) {
   try {
@@ -56,7 +57,8 @@ inline Task delay(uint64_t nanoseconds) {
   return task;
 }
 
-// Everything below the task runner. With an order, what a seed makes of it.
+// All parts of the scheduler below the task runner. If `order` is not null, they are connected as for a seeded
+// schedule.
 struct Queues {
   explicit Queues(SeededOrder* order = nullptr)
       : clock(order, simulated), semaphores(order != nullptr, objects, tracer, completions) {
@@ -66,7 +68,8 @@ struct Queues {
   Stream& stream(int device = 0, int priority = 0) {
     return objects.create_stream(*devices[static_cast<size_t>(device)], priority);
   }
-  // The next stream whose head is to run, which is then done at once.
+  // Completes the head of the next ready stream as if an engine had executed it. Returns the stream, or null if none is
+  // ready.
   Stream* run_next() {
     Stream* stream = engines[kCompute].ready().pop();
     if (stream != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles, queues, and what runs when a seed decides.
+// Unit tests of handles, of queues, and of the order of tasks that a seed selects.
 #pragma once
 
 #include <array>
@@ -76,7 +76,7 @@ inline void a_destroyed_stream_is_used_again_when_it_is_empty() {
   queues.processor.enqueue(stream, kernel());
   queues.objects.destroy_stream(stream);
   CHECK(refuses(orErrorInvalidResourceHandle, [&] { queues.objects.stream(handle); }));
-  CHECK(&queues.stream() != &stream);  // it still holds a kernel
+  CHECK(&queues.stream() != &stream);  // not reused yet, because it still holds a kernel
   CHECK(queues.run_next() == &stream && stream.completed == 1);
   CHECK(&queues.stream() == &stream && handle_of(stream) != handle && stream.first_ticket == 1);
 }
@@ -91,11 +91,11 @@ inline void a_stream_waits_for_the_ticket_of_another() {
   queues.processor.enqueue(second, kernel());
   CHECK(queues.processor.pending() == 4);
   CHECK(queues.run_next() == &first && queues.run_next() == &first);
-  CHECK(second.completed == 1);  // the wait passed without an engine
+  CHECK(second.completed == 1);  // the wait is complete without an engine
   CHECK(queues.run_next() == &second && queues.run_next() == nullptr && queues.processor.pending() == 0);
 }
 
-// Deep enough that a recursion would end the stack.
+// The chain is so long that a recursion would overflow the stack.
 inline void a_long_chain_of_waits_is_no_recursion() {
   constexpr size_t kStreams = 200'000;
   Queues queues;
@@ -136,7 +136,7 @@ inline void only_demanded_work_runs_under_a_seed() {
   WaitRequest request(second, 2, false);
   const SeededSchedule::WaitRequestGuard registration(&schedule, request);
   const uint64_t begin = order.time();
-  CHECK(schedule.next() == &second && second.completed == 1);  // the delay took no time but that of the virtual clock
+  CHECK(schedule.next() == &second && second.completed == 1);  // the delay advanced the schedule's clock only
   CHECK(order.time() > begin);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of the scheduler, each by itself: what needs neither the whole device nor its threads is checked without.
+// This program contains the unit tests of classes that the library does not export: the parts of the scheduler and the
+// threads of the engines.
 //
-//   parts [NAME]     exit status 0: the check held, or without a name all of them
+//   parts [NAME]     runs one check, or all of them; exit status 0 if they succeed
 //
-// A new check is a function in a header and a line here, which CMakeLists.txt reads.
+// A new check is a function in a header and a line in kChecks, which CMakeLists.txt reads.
 #include <cstdio>
 #include <cstring>
 
@@ -34,17 +35,17 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_failed_semaphore_fails_who_waits),
     CHECK_OF(under_a_seed_a_signal_waits_for_its_turn),
     CHECK_OF(a_demand_finds_the_wait_in_its_way),
-    CHECK_OF(observers_are_told_of_each_task_once),
+    CHECK_OF(each_task_is_reported_to_observers_once),
     CHECK_OF(a_capture_records_a_fork_and_its_join),
     CHECK_OF(a_capture_that_is_not_joined_is_invalidated),
     CHECK_OF(what_a_capture_cannot_repeat_is_refused),
     CHECK_OF(a_replay_runs_what_was_recorded_in_its_order),
     CHECK_OF(an_entry_begins_when_all_that_it_needs_is_there),
     CHECK_OF(no_answer_makes_a_clock_go_back),
-    CHECK_OF(tickets_of_a_stream_that_was_used_before_are_told_apart),
+    CHECK_OF(tickets_of_a_stream_that_was_used_before_are_distinguished),
     CHECK_OF(what_has_begun_by_the_hosts_clock_runs_without_a_wait),
     CHECK_OF(engines_work_until_they_are_stopped),
-    CHECK_OF(a_pause_waits_for_the_task_and_holds_the_next_back),
+    CHECK_OF(a_pause_waits_for_the_task_and_delays_the_next_one),
 };
 
 int run(const char* name) {
@@ -63,7 +64,7 @@ int run(const char* name) {
 
 int main(int argc, char** argv) {
   if (argc > 2 || parts::run(argc == 2 ? argv[1] : nullptr) == 0) {
-    std::fprintf(stderr, "usage: parts [NAME]; the names are in parts.cpp\n");
+    std::fprintf(stderr, "usage: unit_tests [NAME]; the names are in unit_tests.cpp\n");
     return 2;
   }
   return 0;

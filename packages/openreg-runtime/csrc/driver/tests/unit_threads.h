@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The threads of the engines and the timer, with work that is not the device's.
+// Unit tests of the threads of the engines and the timer, which call a fake of the scheduler.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace parts {
 
-// Counts what the threads ask for; a task runs as long as the gate is closed.
+// A fake EngineClient that counts calls. run() returns only when `opened` is true.
 struct FakeWork final : EngineClient {
   Stream* next(Engine& engine) override { return engine.ready().pop(); }
   void run(Engine& engine, Stream& stream, Lock& lock) override {
@@ -55,7 +55,7 @@ inline void engines_work_until_they_are_stopped() {
     engines[kCompute].make_ready(stream);
     engines[kCopy].make_ready(stream);
     timer_queue.add(now(), stream);
-    timer_queue.add(now() + 3'600'000'000'000, stream);  // an hour, which stop() does not wait for
+    timer_queue.add(now() + 3'600'000'000'000, stream);  // one hour; stop() does not wait that long
   }
   await(work.done, 2);
   await(work.delays, 1);
@@ -66,7 +66,7 @@ inline void engines_work_until_they_are_stopped() {
   CHECK(refuses(orErrorDeinitialized, [&] { threads.start(); }));
 }
 
-inline void a_pause_waits_for_the_task_and_holds_the_next_back() {
+inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
   std::mutex mutex;
   Stream stream;
   Engines engines;
@@ -88,7 +88,7 @@ inline void a_pause_waits_for_the_task_and_holds_the_next_back() {
     engines[kCompute].make_ready(stream);
   }
   opener.join();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time for what must not happen
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time in which an engine could begin a task by mistake
   CHECK(work.started == 1);
   {
     const Lock lock = acquire(mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time of a simulated chip, and what runs in it.
+// Unit tests of simulated time, and of the tasks that the simulated schedule selects.
 #pragma once
 
 #include "schedule/simulated_schedule.h"
@@ -8,7 +8,7 @@
 
 namespace parts {
 
-// As the command processor does for entries of a queue.
+// Enqueues a task in simulated time, as CommandProcessor::enqueue() does.
 inline void enqueue(SimulatedTime& time, Stream& stream, uint64_t nanoseconds) {
   ++stream.submitted;
   time.enqueue(stream, nanoseconds);
@@ -51,7 +51,7 @@ inline void no_answer_makes_a_clock_go_back() {
   }
 }
 
-inline void tickets_of_a_stream_that_was_used_before_are_told_apart() {
+inline void tickets_of_a_stream_that_was_used_before_are_distinguished() {
   Queues queues;
   Stream& stream = queues.stream();
   stream.submitted = 40;
@@ -60,7 +60,7 @@ inline void tickets_of_a_stream_that_was_used_before_are_told_apart() {
   enqueue(time, stream, 1);
   time.complete(stream, 9);
   CHECK(time.end_of(stream, 40) == 0 && time.end_of(stream, 41) == 9);
-  time.begin(100);  // of another observer: what was before has no time
+  time.begin(100);  // for another time source; tasks from before have no time
   CHECK(time.end_of(stream, 41) == 0);
 }
 
@@ -79,7 +79,7 @@ inline void what_has_begun_by_the_hosts_clock_runs_without_a_wait() {
   schedule.advance_clock(stream, kernel(), result);
   CHECK(result.begin == 1000 && result.end == 1000 && result.engine == SimulatedTime::kNoEngine);
   queues.processor.complete(stream);
-  CHECK(schedule.next() == nullptr && request.is_met());  // there is no more
+  CHECK(schedule.next() == nullptr && request.is_met());  // no task is left, so the request gives up
 }
 
 }  // namespace parts

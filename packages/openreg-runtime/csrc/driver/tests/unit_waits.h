@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Semaphores, the requests that signals may meet, and the callbacks of observers.
+// Unit tests of semaphores, of the requests of waiting threads, and of the callbacks of observers.
 #pragma once
 
 #include <string>
@@ -56,7 +56,7 @@ inline void a_failed_semaphore_fails_who_waits() {
   queues.processor.settle();
   CHECK(refuses(orErrorLaunchFailure, [&] { queues.devices[0]->check_healthy(); }));
   CHECK(queues.devices[0]->failure.find("the link is down") != std::string::npos);
-  CHECK(first.completed == 1 && beside.completed == 1);  // what a failed device holds is skipped
+  CHECK(first.completed == 1 && beside.completed == 1);  // all waits of the failed device have ended
   CHECK(elsewhere.completed == 0 && !queues.devices[1]->failed);
   CHECK(behind.skipped && !before.skipped && !on_another_device.skipped);
   CHECK(refuses(orErrorIllegalState, [&] { queues.semaphores.signal(semaphore, 1); }));
@@ -77,7 +77,7 @@ inline void under_a_seed_a_signal_waits_for_its_turn() {
   WaitRequest request(waiting, 1, false);
   CHECK(request.blocking_stream() == &waiting);
   const SeededSchedule::WaitRequestGuard registration(&schedule, request);
-  CHECK(schedule.next() == &working && waiting.completed == 0);  // other work is first
+  CHECK(schedule.next() == &working && waiting.completed == 0);  // a signal takes effect only if no task can run
   queues.processor.complete(working);
   CHECK(schedule.next() == nullptr && waiting.completed == 1 && semaphore.reached == 4);
 }
@@ -94,7 +94,7 @@ inline void a_demand_finds_the_wait_in_its_way() {
   CHECK(request.blocking_stream() == &first && request.can_wait() && !request.is_met());
   queues.semaphores.signal(semaphore, 1);
   queues.processor.settle();
-  CHECK(request.blocking_stream() == nullptr);  // a kernel is
+  CHECK(request.blocking_stream() == nullptr);  // now a kernel blocks the ticket
   CHECK(queues.run_next() == &second && request.is_met());
   WaitRequest tasks(2);
   tasks.count_task();
@@ -109,7 +109,7 @@ struct Notes {
   std::vector<orSyncInfo> syncs;
 };
 
-inline void observers_are_told_of_each_task_once() {
+inline void each_task_is_reported_to_observers_once() {
   Queues queues;
   Notes notes;
   orSubscriber table{};
@@ -123,7 +123,7 @@ inline void observers_are_told_of_each_task_once() {
   };
   table.sync = [](void* user, const orSyncInfo* sync) { static_cast<Notes*>(user)->syncs.push_back(*sync); };
   Stream& stream = queues.stream(1);
-  queues.processor.enqueue(stream, kernel());  // before anybody looked
+  queues.processor.enqueue(stream, kernel());  // before the subscription, so not reported
   Subscription& subscription = queues.observers.subscribe(table, &notes);
   const uint64_t ticket = queues.processor.enqueue(stream, kernel());
   CHECK(notes.submits.size() == 1 && notes.submits[0].ticket == ticket && notes.submits[0].device == 1);

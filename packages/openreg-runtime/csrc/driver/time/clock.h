@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The clock from which events and observers take their times.
+// Clock is the clock of events and observers. It selects one of three clocks: the steady clock, that of a seeded
+// schedule, or simulated time.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,16 @@
 
 namespace openreg::driver {
 
-// A source of times for events and observers, in nanoseconds: the steady clock, the clock of a seeded schedule, or
-// simulated time. Guarded by the scheduler's mutex, like its sources.
+// The clock of events and observers, in nanoseconds. It reads the clock of the seeded schedule if OPENREG_SCHEDULE_SEED
+// is set, simulated time while a subscriber supplies it (orSubscribeTime), and the steady clock otherwise. Guarded by
+// the scheduler's mutex, as the first two clocks are.
 class Clock {
  public:
-  // `order` is null without a seed.
+  // `order` is the clock of the seeded schedule. Null without a seed.
   Clock(const SeededOrder* order, const SimulatedTime& simulated) : order_(order), simulated_time_(simulated) {}
 
+  // Returns the time of the device. While time is simulated, that is the time of the task that the command processor
+  // handles.
   uint64_t time() const {
     if (order_ != nullptr) {
       return order_->time();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no counterpart, because the tasks of a card take real time.
+// REAL HW: no counterpart, because the tasks of a device take real time.
 #include "time/simulated_time.h"
 
 namespace openreg::driver {
@@ -8,14 +8,14 @@ void SimulatedTime::begin(uint64_t time) {
   on_ = true;
   host_ = shown_ = time;
   free_at_.fill(time);
-  queues_.clear();
+  streams_.clear();
 }
 
 void SimulatedTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
-  while (queues_.size() <= stream.index) {
-    queues_.emplace_back();
+  while (streams_.size() <= stream.index) {
+    streams_.emplace_back();
   }
-  Queue& own = queues_[stream.index];
+  StreamTimes& own = streams_[stream.index];
   if (own.launches.empty() && own.ends.empty()) {
     own.first_ticket = stream.submitted - 1;
   }
@@ -24,7 +24,7 @@ void SimulatedTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
 }
 
 uint64_t SimulatedTime::earliest(const Stream& stream) const {
-  const Queue& own = *queue(stream);
+  const StreamTimes& own = *times_of(stream);
   return std::max(own.time, own.launches.front().time);
 }
 
@@ -33,19 +33,19 @@ uint64_t SimulatedTime::occupy(const Stream& stream, int engine, uint64_t nanose
   if (engine != kNoEngine) {
     free_at_[static_cast<size_t>(engine)] = time;
   }
-  queues_[stream.index].ran_until = time;
+  streams_[stream.index].ran_until = time;
   return time;
 }
 
 void SimulatedTime::complete(const Stream& stream, uint64_t time) {
-  Queue& own = queues_[stream.index];
+  StreamTimes& own = streams_[stream.index];
   own.time = time;
   own.ends.push_back(time);
   own.launches.pop_front();
 }
 
 uint64_t SimulatedTime::end_of(const Stream& stream, uint64_t ticket) const {
-  const Queue* own = queue(stream);
+  const StreamTimes* own = times_of(stream);
   const bool is_from_before = own == nullptr || own->ends.empty() || ticket <= own->first_ticket;
   return is_from_before ? 0 : own->ends[ticket - own->first_ticket - 1];
 }

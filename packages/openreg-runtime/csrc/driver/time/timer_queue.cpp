@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the command processor has a timer, or its clock releases a semaphore.
+// REAL HW: the command processor of the device has a timer, or signals a semaphore at a given time.
 #include "time/timer_queue.h"
 
 #include <algorithm>

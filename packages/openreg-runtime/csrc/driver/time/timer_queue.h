@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A queue of the times at which the delays of streams end.
+// TimerQueue holds the streams that are in a delay (orStreamDelay()), ordered by the time at which the delay ends.
 #pragma once
 
 #include <condition_variable>
@@ -15,29 +15,31 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A queue of streams whose heads are delays, earliest end first. Times are nanoseconds of the scheduler's `Clock`.
-// Guarded by the scheduler's mutex. Owns no thread: the timer thread calls the wait functions, and with a seed there is
-// none.
+// A priority queue of streams whose oldest task is a delay, earliest end first. Times are in nanoseconds of the
+// scheduler's Clock. Guarded by the scheduler's mutex. Owns no thread: the timer thread of EngineThreads calls the wait
+// functions. A seeded schedule has no timer thread, and takes a delay when its clock reaches the end.
 class TimerQueue {
  public:
+  // Adds a stream whose delay ends at `time`.
   void add(uint64_t time, Stream& stream) {
     heap_.emplace(time, &stream);
     changed_.notify_one();
   }
   bool is_empty() const { return heap_.empty(); }
-  // Returns the end of the earliest delay. The queue must not be empty, also for take().
+  // Returns the time at which the first delay ends. The queue must not be empty.
   uint64_t earliest() const { return heap_.top().first; }
-  // Removes the earliest delay.
+  // Removes and returns the stream whose delay ends first. The queue must not be empty.
   Stream& take() {
     Stream& stream = *heap_.top().second;
     heap_.pop();
     return stream;
   }
 
-  // Blocks until add() or interrupt() is called; may return spuriously. Releases the mutex while it blocks.
+  // Blocks until add() or interrupt() is called. May return without such a call. Releases the mutex while it blocks.
   void wait(Lock& lock) { changed_.wait(lock); }
   // Same as wait(), except that it also returns at `time`, in nanoseconds of the steady clock.
   void wait_until(uint64_t time, Lock& lock);
+  // Makes the calls that block in wait() and wait_until() return.
   void interrupt() { changed_.notify_all(); }
 
  private:
