@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures. The tests of the driver need neither torch nor openreg-testing: only fixtures import them."""
+"""Fixtures. The tests of the driver need neither torch nor openreg-testing, so only fixtures import them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A folder of made-up installed packages that announce themselves as plug-ins."""
+"""A folder of made-up installed packages that declare themselves as plug-ins."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device-agnostic interface torch.accelerator, name by name."""
+"""Every function of the device-agnostic interface torch.accelerator works on the device."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Being called when a module has been imported: when, on which thread, in which order, and after which mistakes."""
+"""Callbacks run once a module has been imported, on the importing thread and in order, also after failed imports."""
 
 import importlib
 import importlib.util
@@ -128,7 +128,7 @@ def test_an_import_that_led_here_calls_at_its_end(module):
     assert type(sys.modules[name].__spec__) is importlib.machinery.ModuleSpec
 
 
-def test_an_import_that_fails_calls_nobody_and_the_next_one_does(module):
+def test_an_import_that_fails_runs_no_callback_and_the_next_one_does(module):
     name = module("raise ValueError('no')")
     calls = []
     after_import(name, calls.append)
@@ -141,7 +141,7 @@ def test_an_import_that_fails_calls_nobody_and_the_next_one_does(module):
     assert calls == [sys.modules[name]]
 
 
-def test_a_module_that_does_not_exist_calls_nobody_and_fails_as_ever():
+def test_a_module_that_does_not_exist_runs_no_callback_and_fails_as_ever():
     calls = []
     after_import("vendor_gone", calls.append)
     with pytest.raises(ModuleNotFoundError, match="No module named 'vendor_gone'"):
@@ -183,7 +183,7 @@ def test_a_module_that_replaces_itself_is_given_as_it_is_imported(module):
     assert calls == [sys]
 
 
-def test_modules_that_share_a_loader_are_told_apart(tmp_path, monkeypatch):
+def test_modules_that_share_a_loader_are_distinguished(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "vendor.zip", "w") as archive:
         for name in ("vendor_one", "vendor_two"):
             archive.writestr(f"{name}.py", "")

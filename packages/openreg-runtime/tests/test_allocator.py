@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The caching allocator of device memory, seen through storages: they need no operator."""
+"""The caching allocator reuses, splits, counts and releases device memory, tested through storages."""
 
 import itertools
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The caching allocator against a model, with raw allocations on several streams and snapshots as witnesses."""
+"""The caching allocator agrees with a model, for random raw allocations on several streams."""
 
 import gc
 import itertools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the wheel installs for other C and C++ projects: find, compile, link, run, and refuse."""
+"""C and C++ projects can find, compile and link what the wheel installs. Wrong versions are refused."""
 
 import importlib.util
 import os
@@ -192,7 +192,7 @@ def test_a_debug_build_of_torch_is_refused_with_the_way_to_another(tmp_path, mon
     assert f'pip install --force-reinstall "torch=={RELEASE}.*"' in output
 
 
-def test_an_isolated_build_is_told_why_it_sees_no_torch(tmp_path, monkeypatch):
+def test_an_isolated_build_reports_why_it_finds_no_torch(tmp_path, monkeypatch):
     # pip puts a folder of this name on PYTHONPATH, whose sitecustomize hides what is installed; here it hides torch.
     hiding = tmp_path / "pip-build-env-1" / "site"
     hiding.mkdir(parents=True)

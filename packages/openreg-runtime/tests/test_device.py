@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Devices: counting, choosing, describing, and refusing what does not exist."""
+"""Devices can be counted, selected and described, and an index that does not exist is refused."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m openreg_runtime doctor``: what the doctor says of this device where nothing is wrong with it."""
+"""`python -m openreg_runtime doctor` reports a healthy device, and explains how operators are served."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from openreg_doctor import backend, checks, installed, table
-from openreg_doctor.children import Outcome
+from openreg_doctor.children import ChildResults
 from openreg_doctor.examination import Examination, Order, _request
 from openreg_runtime import installed_plugins
 from openreg_testing.doctor_site import IMPORTED
@@ -92,7 +92,7 @@ def test_an_operator_without_a_kernel_goes_to_the_fallback(run):
     assert facts["overload aten::geqrf.a"].startswith("fallback")
 
 
-def test_the_overloads_of_an_operator_are_told_with_how_each_is_served(run):
+def test_the_overloads_of_an_operator_are_reported_with_how_each_is_served(run):
     outcome = run("doctor", "--json", "--op", "aten::hypot")
     told = json.loads(outcome.stdout)
     facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
@@ -137,7 +137,7 @@ def test_a_setting_of_a_package_that_is_not_installed_says_so(openreg, monkeypat
     if "openreg-ops" in openreg.distributions:
         pytest.skip("openreg-ops is installed here, so that the setting has an effect")
     monkeypatch.setenv("OPENREG_KERNELS", "raw")
-    seen = Examination(Order("openreg"), [], Outcome(), Outcome(), backend=openreg)
+    seen = Examination(Order("openreg"), [], ChildResults(), ChildResults(), backend=openreg)
     findings = {item.check: item for section in checks.run(seen) for item in section.findings}
     assert findings["settings.OPENREG_KERNELS"].status == "note"
     assert "a setting of openreg-ops, which is not installed" in findings["settings.OPENREG_KERNELS"].what
@@ -159,6 +159,6 @@ def test_the_declaration_is_that_of_the_sources(openreg):
 
 
 def test_nothing_of_the_device_is_said_of_another(openreg):
-    seen = Examination(Order("toaster"), table.read(), Outcome(), Outcome())
+    seen = Examination(Order("toaster"), table.read(), ChildResults(), ChildResults())
     told = [item.check for section in checks.run(seen) for item in section.findings]
     assert not [name for name in told if name.startswith(("settings.", "packages.", "abi."))]

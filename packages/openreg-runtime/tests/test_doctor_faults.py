@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults planted in an installation, one per test: the doctor names each, what it costs and its fix."""
+"""The doctor finds each fault that is planted in an installation, and names its effect and its fix."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def runtime(installation):
 
 
 def plugin(installation, code, distribution="vendor-plugin", module=""):
-    """A plug-in of somebody else with this code, which declares nothing to the doctor."""
+    """A plug-in of a third party with this code, which declares nothing to the doctor."""
     module = module or distribution.replace("-", "_")
     installation.announce(distribution, "openreg.plugins", f"{module} = {module}")
     (installation.folder / module).mkdir()
@@ -124,16 +124,16 @@ def test_a_torch_that_does_not_import(installation):
 
 
 def test_another_backend_that_takes_the_dispatch_key_first(installation):
-    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
-    (installation.folder / "somebody.py").write_text(code, "utf-8")
-    installation.announce("some-backend", "torch.backends", "somebody = somebody:load")
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('rival')\n"
+    (installation.folder / "rival.py").write_text(code, "utf-8")
+    installation.announce("rival-backend", "torch.backends", "rival = rival:load")
     diagnosis = installation.doctor()
     diagnosis.finds(
         "autoload.shadowed",
-        "the backend 'somebody' names PrivateUse1 before openreg does",
-        "somebody = somebody:load, of some-backend",
+        "the backend 'rival' names PrivateUse1 before openreg does",
+        "rival = rival:load, of rival-backend",
         "TORCH_DEVICE_BACKEND_AUTOLOAD=0",
-        "pip uninstall some-backend",
+        "pip uninstall rival-backend",
     )
     assert "startup.openreg_runtime" not in diagnosis.problems  # alone, it loads
 
@@ -249,7 +249,7 @@ def test_a_damaged_shared_library(installation):
 
 
 def test_a_library_compiled_for_another_torch(installation):
-    """What the loader says where nothing refused earlier: a module that asks for a symbol that nobody has."""
+    """The doctor reports the error of the loader: the module needs a symbol that no library has."""
     (library,) = (runtime(installation) / "lib").glob("*openreg_runtime.*")
     content = library.read_bytes()
     symbol = b"RegisterPrivateUse1HooksInterface"

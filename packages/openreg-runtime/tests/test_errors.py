@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the driver's codes to PyTorch's exceptions, and how a device comes back from a failed kernel."""
+"""Driver errors become PyTorch's exceptions, and a reset makes a device usable after a failed kernel."""
 
 import pytest
 import torch
@@ -95,7 +95,7 @@ def test_memory_is_released_and_reused_on_a_failed_device(failed, driver, capfd,
     assert stats["active_bytes.all.current"] == before
     openreg.empty_cache()
     assert openreg.memory_reserved() == 0 or before > 0
-    assert driver.c.orPeekAtLastError() == 0  # what the allocators asked was nobody's failure
+    assert driver.c.orPeekAtLastError() == 0  # the driver calls of the allocators leave no error
     assert capfd.readouterr().err == ""
 
 

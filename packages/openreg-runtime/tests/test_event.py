@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events: marks in streams, and the time between them."""
+"""torch.openreg.Event marks a place in a stream, can be waited for, and measures time."""
 
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ending a process: without a word, and without waiting for what is queued or alive, which would take hours."""
+"""A process ends at once and without output, whatever is enqueued or alive."""
 
 import pytest
 

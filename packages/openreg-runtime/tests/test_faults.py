@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Failures ordered from Python: which exception they are, and that they end with their context."""
+"""Faults injected from Python raise the documented exceptions, and end with their context."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Forked children: refused with a reason, harmless to their parent."""
+"""A forked child gets an error with the reason if it uses the device, and does not harm its parent."""
 
 import pytest
 from driver._platform import HAS_FORK
@@ -64,7 +64,7 @@ REFUSED = [
 ]
 
 
-def test_a_child_is_told_that_it_cannot_use_the_device(succeed):
+def test_a_forked_child_cannot_use_the_device(succeed):
     checks = "\n".join(
         f"""
 try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A thread that holds the GIL and finds a stream's queue full: other threads of Python go on, one of which may be what
-the queue waits for.
+"""A thread that finds a stream's queue full releases the GIL, so that other Python threads can run, one of which may be
+what the queue waits for.
 
 The calls are made through ctypes.PyDLL or by functions that do not give the GIL away before. The gate in front is
-opened by a thread that has to run Python code for it, after the queue is full: if the GIL is held, nobody opens the
-gate, which fails after its time.
+opened by a thread that has to run Python code for it, after the queue is full: if the GIL is held, the gate stays
+closed, and fails after its time.
 """
 
 import ctypes

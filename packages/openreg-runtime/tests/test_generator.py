@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Generators: 16 bytes of state, one default per device."""
+"""Generators have a state of 16 bytes, which can be read, set, copied and pickled, and one default per device."""
 
 import copy
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tools on PyTorch's GPU trace see the device's events, streams, memory and synchronizing calls."""
+"""Tools on PyTorch's GPU trace get the device's events, streams, allocations and synchronizing calls."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of what PyTorch asks leaves out no public name of ours, and what this package declares of it exists.
+"""The table of hooks has every public name of this package, and each name that it declares exists.
 
 The other side, every virtual function of PyTorch's interfaces, is tested in openreg-doctor, and the truth of what is
 declared, file by file and test by test, where the whole repository is: tests/test_hooks.py.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch looks up in the device's module by name: it is there and takes the arguments that PyTorch gives.
+"""Every function that PyTorch looks up in the device module exists and takes the arguments that PyTorch passes.
 
 Behavior is tested in the file of each area; this table is the list of the readers' calls.
 """

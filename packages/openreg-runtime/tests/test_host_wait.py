@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a thread of the host gives away before it waits: its OpenMP threads, which slow the device's down."""
+"""A host thread that waits for the device first ends its OpenMP threads, which would slow the device down."""
 
 import time
 from pathlib import Path

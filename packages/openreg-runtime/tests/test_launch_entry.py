@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entry for generated code: native/generated.c launches through the table whose address it is handed."""
+"""Generated code launches kernels through the C table whose address it gets (native/generated.c)."""
 
 import ctypes
 import struct
@@ -194,7 +194,7 @@ def test_a_kernel_may_throw(native, generated):
         torch.accelerator.synchronize()
 
 
-def test_operands_are_told_to_who_asks(generated, numbers, driver):
+def test_operands_are_reported_to_observers_that_need_them(generated, numbers, driver):
     calls = c_int32()
     assert generated.table.operands_wanted() == 0
     observer = Observer(driver)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which announced modules load_plugins() imports, in which order, and what becomes of those that do not load."""
+"""load_plugins() imports every declared plug-in once, after those that it requires, and reports those that fail."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 import torch
 from plugin_site import Site
 
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in a process of its own
 
 # A plug-in that works with a complete runtime only.
 PLUGIN = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The allocator's history and snapshots, and that PyTorch's viewer reads them."""
+"""The allocator records its history, and PyTorch's viewer reads its snapshots."""
 
 import pickle
 import threading

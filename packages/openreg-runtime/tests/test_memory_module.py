@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.openreg.memory: the whole memory API under the names of torch.cuda.memory."""
+"""torch.openreg.memory has all functions of torch.cuda.memory, with right results."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Private pools of memory: MemPool and use_mem_pool."""
+"""Allocations inside of use_mem_pool() come from that MemPool and from no other."""
 
 import threading
 
@@ -135,7 +135,7 @@ def test_what_does_not_fit_together_is_refused():
         _C._end_allocate_to_pool(0, pool.id)
     with pytest.raises(RuntimeError, match="no user"):
         _C._release_pool(0, (0, 10**9))
-    with pytest.raises(ValueError, match="ordinary cache"):
+    with pytest.raises(ValueError, match="default pool"):
         _C._retain_pool(0, (0, 0))
     with pytest.raises(RuntimeError, match="out of range"), openreg.use_mem_pool(pool, 9):
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What limits and tunes the caching allocator: the memory fraction, PYTORCH_ALLOC_CONF, OPENREG_POISON."""
+"""The memory fraction, PYTORCH_ALLOC_CONF and OPENREG_POISON have their documented effects on the caching allocator."""
 
 import pytest
 import torch

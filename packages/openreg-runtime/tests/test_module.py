@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The surface of torch.openreg: what is public is documented and typed, and nothing public is left out."""
+"""Every public name of torch.openreg is listed, documented and typed."""
 
 import inspect
 import types
@@ -60,7 +60,7 @@ def test_every_parameter_and_result_has_a_type(name):
         assert signature.return_annotation is not signature.empty, full_name
 
 
-def test_type_checkers_are_told_that_the_package_is_typed():
+def test_the_package_is_marked_as_typed():
     folder = Path(openreg_runtime.__file__).parent
     assert (folder / "py.typed").is_file()
     assert (folder / "_C.pyi").is_file()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds and runs the programs in native/: what of the runtime library only C++ reaches."""
+"""The C++ programs in native/ pass, which test what only C++ can reach in the runtime library."""
 
 from test_consumer import run
 

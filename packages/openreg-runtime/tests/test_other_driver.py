@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts another implementation of openreg.h in the place of the simulated device: the runtime works on top of it."""
+"""The runtime works on top of another implementation of openreg.h in place of the simulated device."""
 
 import os
 import re

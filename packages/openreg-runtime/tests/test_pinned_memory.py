@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pinned host memory: tensors in it, its cache, its statistics."""
+"""Pinned host tensors can be created in every usual way, and their allocator reuses and releases memory."""
 
 import pytest
 import torch

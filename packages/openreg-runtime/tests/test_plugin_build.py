@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plug-in of somebody else with a native part: built, installed, loaded, and refused where it does not fit."""
+"""A third party's plug-in with a native part can be built, installed and loaded, and is refused if it does not fit."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is said of a plug-in that does not load: its name, its root cause in one line, and the way out."""
+"""The error about a plug-in that does not load names it, its root cause in one line, and the fix."""
 
 import importlib.machinery
 import sys

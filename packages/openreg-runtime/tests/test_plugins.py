@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What installed packages say they were compiled for, and how those that do not fit are refused."""
+"""Packages record what they were compiled for, and those that do not fit are refused."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which package a message names for what is missing, and which installed package leaves a registry of PyTorch free."""
+"""An error about a missing name or feature names the package that has it, installed or not."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ def test_the_table_has_the_features_that_are_stood_in_for():
         _providers.of_feature("flight")
 
 
-def test_a_name_that_nobody_brings_is_missing_as_in_any_module():
+def test_a_name_of_no_package_is_missing_as_in_any_module():
     assert missing("no_such_name") == PLAIN.format("no_such_name")
 
 

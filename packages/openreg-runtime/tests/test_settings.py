@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Environment variables: what they do, and how values that are not accepted are refused."""
+"""Environment variables have their documented effect, and other values are refused with the accepted form."""
 
 import pytest
 from driver._platform import IS_POSIX

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Storages sent to another process, without any operator: the storage itself, and how long its memory is kept."""
+"""A storage sent to another process shares its memory, which stays allocated until both have released it."""
 
 import multiprocessing
 import pickle

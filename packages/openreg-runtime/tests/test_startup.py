@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Importing the package: what it registers, what it refuses, and what it says about packages that are absent."""
+"""Importing the package registers the device, and refuses what does not fit. Errors name packages that are missing."""
 
 import json
 import sys
@@ -95,16 +95,16 @@ def test_refusing_torch_leaves_the_process_usable(succeed):
 def test_another_backend_in_the_process_is_named_and_stays(succeed):
     succeed("""
         import torch
-        torch.utils.rename_privateuse1_backend("somebody")
+        torch.utils.rename_privateuse1_backend("rival")
         try:
             import openreg_runtime
         except ImportError as error:
-            assert "'somebody'" in str(error)
+            assert "'rival'" in str(error)
             assert "process of its own" in str(error)
             assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in str(error)
         else:
             raise AssertionError("not refused")
-        assert torch.device("somebody").type == "somebody"
+        assert torch.device("rival").type == "rival"
         assert not hasattr(torch, "openreg")
         assert (torch.ones(2) + 1).tolist() == [2, 2]
     """)
@@ -146,7 +146,7 @@ def test_a_second_load_is_refused_and_the_device_stays(succeed, again):
 
 def test_a_backend_that_comes_later_is_refused_and_the_device_stays():
     with pytest.raises(RuntimeError, match="openreg"):
-        torch.utils.rename_privateuse1_backend("somebody")
+        torch.utils.rename_privateuse1_backend("rival")
     assert torch._C._get_privateuse1_backend_name() == "openreg"
     assert torch.openreg.Stream().query()
 
@@ -210,7 +210,7 @@ def test_the_operator_without_a_kernel_is_named(succeed):
     """)
 
 
-def test_a_name_of_nobody_is_an_ordinary_attribute_error():
+def test_an_unknown_name_is_an_ordinary_attribute_error():
     with pytest.raises(AttributeError, match=r"torch\.openreg.*nonsense"):
         torch.openreg.nonsense  # noqa: B018
     assert not hasattr(torch.openreg, "nonsense")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What devices, streams and engines count, as Python sees it; the counting itself is tested in driver/."""
+"""Python reads the counters of devices, streams and engines. The tests in driver/ check the counting itself."""
 
 import time
 

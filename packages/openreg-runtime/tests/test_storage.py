@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Storages on the device: resizing keeps the bytes, and the host cannot reach them."""
+"""Resizing a storage on the device keeps its bytes, and the host cannot access them."""
 
 import pytest
 import torch

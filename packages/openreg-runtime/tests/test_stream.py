@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Streams: queues of work, which one is current, and how they wait for each other."""
+"""torch.openreg.Stream orders tasks, can be made current, and waits for other streams and events."""
 
 import threading
 import time

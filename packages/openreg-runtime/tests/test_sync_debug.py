@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the host waits for a stream, it can be warned or refused."""
+"""The sync debug mode warns about waits for a stream, or refuses them."""
 
 import pytest
 

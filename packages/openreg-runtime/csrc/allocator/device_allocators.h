@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching allocators of all devices, each with its memory provider and its history.
+// The caching allocators of all devices, each with the objects that it needs: its memory provider, through which it
+// uses the driver, and its history, which records its events.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,7 +11,7 @@
 
 namespace openreg::runtime {
 
-// The allocator of one device and its state. Valid until the process ends.
+// The caching allocator of one device, with its memory provider and its history. Exists until the process ends.
 struct DeviceAllocatorState {
   explicit DeviceAllocatorState(c10::DeviceIndex index);
 
@@ -22,8 +23,8 @@ struct DeviceAllocatorState {
 // Returns the state of a device whose index the caller has checked. Thread-safe.
 DeviceAllocatorState& allocator_state(c10::DeviceIndex index);
 
-// Same as `allocator_state()`, except that it checks the index. Throws c10::Error, with `function`, if the index is out
-// of range, or inside a callback of observe_memory(). For public functions.
+// Same as `allocator_state()`, except that it checks the index. Throws c10::Error if the index is out of range, and,
+// with the name `function`, inside a callback of observe_memory(). Public functions use it.
 DeviceAllocatorState& checked_device(c10::DeviceIndex index, const char* function);
 
 }  // namespace openreg::runtime

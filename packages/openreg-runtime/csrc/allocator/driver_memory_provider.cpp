@@ -30,6 +30,7 @@ c10::Stream to_stream(StreamKey key) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, static_cast<c10::DeviceIndex>(key.device)), key.id);
 }
 
+// A fence that is an event of the driver.
 class EventFence final : public StreamFence {
  public:
   explicit EventFence(c10::Stream stream) noexcept { event_.record_for_release(stream); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory provider of one device's caching allocator: the driver, PYTORCH_ALLOC_CONF and PyTorch's profiler.
+// The implementation of MemoryProvider, the interface through which the caching allocator of a device uses everything
+// outside of it. It uses the driver, PYTORCH_ALLOC_CONF and PyTorch's profiler.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,7 +14,7 @@
 
 namespace openreg::runtime {
 
-// A memory provider on top of the driver. Thread-safe.
+// A memory provider on top of the driver; cache/memory_provider.h describes the functions. Thread-safe.
 class DriverMemoryProvider final : public MemoryProvider {
  public:
   explicit DriverMemoryProvider(c10::DeviceIndex index) : index_(index) {}
@@ -30,8 +31,8 @@ class DriverMemoryProvider final : public MemoryProvider {
   void poison(char* address, size_t size, int64_t stream) noexcept override;
   void report(void* address, int64_t change, size_t allocated, size_t reserved) override;
 
-  // Returns the part of the capacity, from 0 to 1, that the cache may reserve. It is that of set_memory_fraction(),
-  // else that of PYTORCH_ALLOC_CONF.
+  // Returns the part of the capacity, from 0 to 1, that the allocator may reserve. It is that of the last
+  // set_memory_fraction(), or that of PYTORCH_ALLOC_CONF before the first.
   double memory_fraction() const;
   void set_memory_fraction(double fraction) { fraction_ = fraction; }
 

@@ -22,7 +22,7 @@ using PinnedBlock = at::HostBlock<c10::Stream>;
 
 // The backend's part of PyTorch's caching host allocator: the driver's memory, and events that find out when a stream
 // no longer uses a block.
-struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
+struct PinnedAllocatorImpl final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
  private:
   void allocate_host_memory(size_t size, void** address) override {
     const auto start = std::chrono::steady_clock::now();
@@ -52,7 +52,7 @@ struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, Pin
 
 void release_block(void* block);
 
-struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedMemory, &release_block> {
+struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedAllocatorImpl, &release_block> {
   at::DataPtr allocate(size_t size) override {
     ensure_initialized();  // throws in a forked child, which inherits cached blocks but must not use them
     at::DataPtr memory = CachingHostAllocatorInterface::allocate(size);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The history of one device's caching allocator: its events and the stacks that caused them.
+// The history of one device's caching allocator: a list of its events, such as allocations and frees, and the contexts
+// in which they happened (source: torch.cuda.memory._record_memory_history()). A context is a stack of Python or C++
+// calls.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -35,9 +37,9 @@ class MemoryHistory {
   MemorySnapshot snapshot(c10::MempoolId_t id);
 
   // A guard that gathers the calling thread's context, if the history keeps contexts for `use`. While the guard exists,
-  // the thread's events get that context. Of the events that free a block, only those of the block at `freed` get it:
-  // other frees may complete in the same call, and they have contexts of their own. Make a guard before the call of the
-  // cache, without any lock, because gathering may acquire the GIL.
+  // events that the thread causes get that context. Of the events that free a block, only those of the block at `freed`
+  // get it, because other frees may complete in the same call, and these have contexts of their own. Create a guard
+  // before a call of the cache, without any lock, because gathering may acquire the GIL.
   class ContextGatherGuard {
    public:
     ContextGatherGuard(const MemoryHistory& history, RecordContext use, const void* freed = nullptr) {
@@ -53,6 +55,7 @@ class MemoryHistory {
       }
     }
 
+    // A gathered context and its block. `outer` is that of the thread's enclosing guard, or null.
     struct Gathered {
       Context context;
       const void* freed;
@@ -72,7 +75,7 @@ class MemoryHistory {
   bool keeps(RecordContext use) const { return level_.load(std::memory_order_relaxed) >= use; }
   void observe(uint32_t kinds);
 
-  // The cache calls the functions below, directly or by inspect(), with its lock held.
+  // The functions below require the lock of the cache. They run in its callbacks or inside inspect().
   void record(const MemoryEvent& event);
   void add(TraceEntry::Action action, size_t address, size_t size, int64_t stream, c10::MempoolId_t pool,
            const Context& context);

@@ -25,7 +25,7 @@ DeviceCachingAllocator& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, c
   ensure_initialized();
   DeviceCachingAllocator& cache = checked_device(index, function).cache;
   TORCH_CHECK_VALUE(id != kDefaultPool, function,
-                    ": memory pool (0, 0) names the ordinary cache of openreg:", static_cast<int>(index),
+                    ": memory pool (0, 0) is the default pool of openreg:", static_cast<int>(index),
                     "; make_pool_id() gives ids for private pools");
   return cache;
 }

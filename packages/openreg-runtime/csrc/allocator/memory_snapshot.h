@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The history and the contents of the caching allocator of device memory, in the structures of
-// c10/core/CachingDeviceAllocator.h.
+// Snapshots of the caching allocator of device memory: its segments, and the history of its events (source:
+// torch.cuda.memory_snapshot()). They have the structures of c10/core/CachingDeviceAllocator.h.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -13,13 +13,13 @@ namespace openreg::runtime {
 
 // The settings of a memory history.
 struct HistoryOptions {
-  bool trace = true;  // record a list of events; otherwise only the contexts of live allocations
-  // The events for which a context (a stack) is kept. `gather` makes it, on the thread that allocates or releases and
-  // without any lock, so that it may acquire the GIL. If `gather` is null, no context is kept.
+  bool trace = true;  // record a list of events; otherwise only the contexts of allocated blocks and segments
+  // The events for which a context (a stack) is kept. `gather` makes the context on the thread that allocates or
+  // releases. That thread holds no lock, so `gather` may acquire the GIL. If it is null, no context is kept.
   c10::CachingDeviceAllocator::RecordContext context = c10::CachingDeviceAllocator::RecordContext::ALL;
   c10::CachingDeviceAllocator::CreateContextFn gather = nullptr;
   size_t max_entries = 0;                                             // length of the list, which drops old entries
-  bool clear = false;                                                 // drop the entries recorded so far
+  bool clear = false;                                                 // drop the entries that exist at the start
   std::vector<c10::CachingDeviceAllocator::TraceEntry::Action> skip;  // actions that are not recorded
 };
 
@@ -37,8 +37,9 @@ OPENREG_RUNTIME_API void record_memory_history(c10::DeviceIndex index, const His
 // Stops recording and drops the list. Live allocations keep their contexts.
 OPENREG_RUNTIME_API void stop_memory_history(c10::DeviceIndex index);
 
-// Returns the segments of one private pool, or, for {0, 0}, of the default pool and all private pools, and the recorded
-// list. Adds an entry for the snapshot itself to the list. Calls `gather`, which may acquire the GIL.
+// Returns a snapshot: the segments of one private pool, or, for the id {0, 0}, of the default pool and all private
+// pools, and the list of events. Adds an entry for the snapshot itself to the list. Calls HistoryOptions::gather, which
+// may acquire the GIL.
 OPENREG_RUNTIME_API MemorySnapshot memory_snapshot(c10::DeviceIndex index, c10::MempoolId_t id = {0, 0});
 
 }  // namespace openreg::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Unchecked access to the calling thread's current stream of a device.
+// Fast access to the id of the calling thread's current stream of a device, without checks.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -17,7 +17,7 @@ std::atomic<const GilHooks*>& registered_hooks() {
 }  // namespace
 
 void set_gil_hooks(const GilHooks& hooks) {
-  registered_hooks() = new GilHooks(hooks);  // lives as long as the process
+  registered_hooks() = new GilHooks(hooks);  // exists until the process ends
 }
 
 void rest_if_interpreter_ended() {

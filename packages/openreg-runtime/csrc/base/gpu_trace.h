@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fires PyTorch's GPU trace (c10/core/impl/GPUTrace.h): callbacks in Python for events, streams, memory and
-// synchronizing calls, which torch._C._activate_gpu_trace() turns on.
+// Calls PyTorch's GPU trace (c10/core/impl/GPUTrace.h): callbacks in Python for events, streams, memory and
+// synchronizing calls. torch._C._activate_gpu_trace() turns the trace on.
 #pragma once
 
 #include <c10/core/impl/GPUTrace.h>
@@ -8,8 +8,8 @@
 
 namespace openreg::runtime {
 
-// Calls `fire(interpreter)` if the trace is on. The callbacks run in Python, so the caller holds no lock whose holder
-// may need the GIL. Costs one load otherwise. Thread-safe.
+// Calls `fire(interpreter)` if the trace is on, and costs one load otherwise. The callbacks acquire the GIL, so the
+// caller must not hold a lock under which another thread acquires the GIL. Thread-safe.
 template <class Fire>
 void trace_gpu(const Fire& fire) {
   if (const c10::impl::PyInterpreter* const interpreter = c10::impl::GPUTrace::get_trace();
@@ -18,7 +18,7 @@ void trace_gpu(const Fire& fire) {
   }
 }
 
-// Returns a handle or an address as the trace passes it.
+// Returns the number by which the trace identifies a handle of the driver or an address.
 inline uintptr_t trace_id(const void* object) {
   return reinterpret_cast<uintptr_t>(object);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A check for functions that must not be called inside a callback of observe_memory(), because the callback runs while
-// the allocator's mutex is held.
+// A check for functions that must not be called inside a callback of observe_memory() (memory_observer.h), because the
+// callback runs while the allocator's mutex is held.
 #pragma once
 
 #include <c10/macros/Macros.h>
@@ -12,7 +12,8 @@ namespace openreg::runtime {
 // Throws c10::Error with a message that names `function`.
 [[noreturn]] void throw_inside_callback(const char* function);
 
-// Throws c10::Error if the calling thread is inside a callback. Costs one relaxed load without observers. Thread-safe.
+// Throws c10::Error, with the name `function`, if the calling thread is inside a callback. Costs one relaxed load if
+// there are no observers. Thread-safe.
 inline void refuse_inside_callback(const char* function) {
   if (C10_UNLIKELY(MemoryObserverList::exist() && MemoryObserverList::is_notifying())) {
     throw_inside_callback(function);

@@ -2,8 +2,9 @@
 // Releases threads of GNU OpenMP, which PyTorch for Linux contains.
 #include "openreg/runtime/host_wait.h"
 
-// Function of OpenMP 5.0, section 3.2.44. It is weak, so that it resolves to the library that PyTorch has loaded,
-// whatever its file name, and is null if that is older. A library linked here would end the threads of another copy.
+// A function of OpenMP 5.0, section 3.2.44. The symbol is weak, so that it resolves to the OpenMP library that PyTorch
+// has loaded, whatever its file name, and is null if that library is older. A library that is linked here could be a
+// second copy, which would end only its own threads.
 extern "C" int omp_pause_resource_all(int kind) __attribute__((weak));
 
 namespace openreg::runtime {

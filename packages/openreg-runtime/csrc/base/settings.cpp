@@ -35,8 +35,8 @@ bool read_poison() {
 
 }  // namespace
 
-const Settings& settings() {
-  static const Settings result{read_poison(), read_num_threads()};
+const RuntimeSettings& settings() {
+  static const RuntimeSettings result{read_poison(), read_num_threads()};
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error messages of driver calls.
+// The texts of errors that calls of the driver return.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace openreg::runtime {
 
-// Returns the message of this thread's last driver call, which returned `status`, with the Python call that fixes the
-// failure, if any. Clears the driver's last error of this thread, because the caller reports it.
+// Returns the message of the calling thread's last driver call, which returned `status`. Appends the Python call that
+// fixes the failure, if there is one. Clears the driver's last error of the thread, because the caller reports it.
 std::string take_message(orError_t status);
 
 }  // namespace openreg::runtime

@@ -49,14 +49,14 @@ c10::DeviceIndex resolve(c10::DeviceIndex index) {
 }
 
 // The pooled streams of one device and priority class. Each is created at the call that first returns it.
-struct Pool {
+struct StreamPool {
   std::mutex mutex;
   std::vector<c10::StreamId> ids;
   size_t next = 0;
 };
 
-Pool& pool_of(c10::DeviceIndex index, bool high_priority) {
-  static auto* const pools = new std::array<std::array<Pool, 2>, OPENREG_MAX_DEVICES>();
+StreamPool& pool_of(c10::DeviceIndex index, bool high_priority) {
+  static auto* const pools = new std::array<std::array<StreamPool, 2>, OPENREG_MAX_DEVICES>();
   return (*pools)[static_cast<size_t>(index)][high_priority ? 1 : 0];
 }
 
@@ -96,7 +96,7 @@ c10::Stream default_stream(c10::DeviceIndex index) {
 c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority) {
   ensure_initialized();
   index = resolve(index);
-  Pool& pool = pool_of(index, high_priority);
+  StreamPool& pool = pool_of(index, high_priority);
   c10::StreamId created = kDefaultStreamId;
   {
     const std::lock_guard<std::mutex> lock(pool.mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The runtime's side of openreg/runtime/tool_hooks.h.
+// The current hooks of set_tool_hooks(), for the parts of the runtime that call them.
 #pragma once
 
 #include <c10/macros/Macros.h>
@@ -11,7 +11,8 @@
 
 namespace openreg::runtime {
 
-// The hooks, each replaced on its own. Thread-safe.
+// The hooks, with the members of ToolHooks. Each is an atomic of its own, so a reader may see the hooks of two calls of
+// set_tool_hooks(). Thread-safe.
 struct ToolHookState {
   std::atomic<void (*)()> before_memory{nullptr};
   std::atomic<void (*)(void*, size_t)> pinned{nullptr};
@@ -20,12 +21,13 @@ struct ToolHookState {
   std::atomic<bool (*)(const void*)> fills_red_zone{nullptr};
 };
 
+// Returns the hooks of the process.
 inline ToolHookState& tool_hook_state() {
   static ToolHookState state;
   return state;
 }
 
-// Calls the hook before a call of the caching allocator. The caller holds no lock.
+// Calls ToolHooks::before_memory, if there is one. The caller holds no lock.
 inline void call_before_memory() {
   if (auto* const hook = tool_hook_state().before_memory.load(std::memory_order_acquire); C10_UNLIKELY(hook)) {
     hook();

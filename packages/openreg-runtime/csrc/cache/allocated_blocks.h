@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The allocated blocks of one device, by address.
+// The index of a device's allocated blocks by address, by which the caching allocator finds a block when it is freed.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace openreg::runtime {
 
-// A hash table whose chains run through the blocks, so that take() never allocates memory and insert() only when the
-// table grows. Not thread-safe.
+// A hash table of blocks. The blocks of a bucket are linked through Block::next_in_bucket, so that take() never
+// allocates memory, and insert() does only when the table grows. Not thread-safe.
 class AllocatedBlocks {
  public:
   AllocatedBlocks() : buckets_(kFirstBuckets) {}
 
+  // Adds an allocated block, which must not be in the table.
   void insert(Block& block) {
     if (count_ == buckets_.size()) {
       grow();
@@ -26,7 +27,7 @@ class AllocatedBlocks {
     ++count_;
   }
 
-  // Returns the block that begins at `address`. Null if there is none.
+  // Returns the block that begins at `address`, or null if there is none.
   Block* find(const void* address) const {
     Block* block = buckets_[bucket_of(address)];
     while (block != nullptr && block->address != address) {
@@ -75,7 +76,7 @@ class AllocatedBlocks {
     }
   }
 
-  std::vector<Block*> buckets_;  // a power of 2
+  std::vector<Block*> buckets_;  // heads of the lists; their number is a power of 2
   size_t count_ = 0;
 };
 

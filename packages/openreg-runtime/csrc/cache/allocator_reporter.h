@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reports events of one device's caching allocator to statistics, profiler and observers.
+// Reports events of one device's caching allocator to its statistics, to PyTorch's profiler and to the observers of
+// observe_memory().
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,9 @@
 
 namespace openreg::runtime {
 
-// The only object through which the parts of the allocator report events. Guarded by the allocator's mutex. While there
-// are no observers, each function costs one test more than its counters.
+// The reporter of one allocator. All parts of the allocator report events through it: each function stands for one kind
+// of event. Guarded by the allocator's mutex. While there are no observers, a function costs one comparison in addition
+// to its counters.
 class AllocatorReporter {
  public:
   AllocatorReporter(int device, MemoryProvider& provider) : device_(device), provider_(provider) {}
@@ -45,7 +47,7 @@ class AllocatorReporter {
     statistics.segment_released(segment);
     notify(MemoryEventKind::kSegmentReleased, segment);
   }
-  // `free` is the free memory of the device, in bytes.
+  // Reports a failed allocation. `free` is the free memory of the device, in bytes.
   void out_of_memory(const AllocParams& request, size_t free);
 
   Statistics statistics;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The units of the caching allocator: a segment is one allocation of the driver, split into blocks.
+// The units of the caching allocator. A segment is one allocation of the driver. It is split into blocks. A block is
+// free, or serves one allocation of a program.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +15,29 @@ namespace openreg::runtime {
 struct Block;
 struct BlockPool;
 
-// A search key for free blocks.
+// A key for searches of free blocks, see BlockOrder.
 struct BlockKey {
   int64_t stream;
   size_t size;
 };
 
-// An order of free blocks by stream, size and address. lower_bound() of a key returns the best fit among the blocks of
-// a stream.
+// An order of free blocks by stream, size and address. lower_bound() of a key returns the smallest block of the key's
+// stream that has at least the key's size, if there is one.
 struct BlockOrder {
   using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const;
   bool operator()(const Block* a, const BlockKey& b) const;
 };
 
+// A search tree of free blocks.
 using FreeTree = std::set<Block*, BlockOrder>;
 
+// One allocation of the driver.
 struct Segment {
   char* address = nullptr;
   size_t size = 0;  // bytes
   BlockPool* pool = nullptr;
-  Block* first = nullptr;    // head of the list of its blocks, in the order of their addresses
+  Block* first = nullptr;    // head of the list of its blocks, which are in the order of their addresses
   bool is_oversize = false;  // at least max_split_size bytes
 };
 
@@ -42,19 +45,19 @@ struct Segment {
 struct Block {
   char* address = nullptr;
   size_t size = 0;     // bytes
-  int64_t stream = 0;  // whose later tasks may reuse it, equal for all blocks of a segment
+  int64_t stream = 0;  // stream whose later tasks may reuse the block; equal for all blocks of a segment
   Segment* segment = nullptr;
-  Block* previous = nullptr;
-  Block* next = nullptr;
+  Block* previous = nullptr;  // neighbor in the segment
+  Block* next = nullptr;      // neighbor in the segment
   bool is_allocated = false;
   bool is_oversize = false;  // an allocated block of at least max_split_size bytes
   int event_count = 0;       // freed block: pending fences of other streams; 1 while deferred until a capture ends
   size_t requested = 0;      // allocated block: bytes that the user requested
-  size_t freed_at = 0;       // free block: BlockPool::searches of its pool when it became free
+  size_t freed_at = 0;       // free block: value of its pool's BlockPool::searches when it became free
   std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated
   Block* next_in_bucket = nullptr;     // link of AllocatedBlocks
   FreeTree::const_iterator position;   // free block: its place in the tree
-  FreeTree::node_type node;            // tree node of a block that is not free, kept so that freeing allocates nothing
+  FreeTree::node_type node;            // other block: its former tree node, so that freeing it allocates nothing
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
   bool is_free() const { return !is_allocated && event_count == 0; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splits the blocks of segments for smaller requests and merges free neighbors.
+// Splits free blocks for smaller requests and merges free neighbors in a segment.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace openreg::runtime {
 
-// The owner of all Block objects of one device. Reuses objects that represent no memory, because most allocations split
-// a block and most releases merge two. Not thread-safe.
+// The owner of all Block objects of one device. It reuses objects that no longer represent memory, because most
+// allocations split a block and most releases merge two. Not thread-safe.
 class BlockList {
  public:
   explicit BlockList(AllocatorReporter& reporter) : reporter_(reporter) {}
@@ -21,15 +21,17 @@ class BlockList {
   // Removes the only block of a segment, which is free, from its pool.
   void remove_segment(Segment& segment);
 
-  // Removes and returns the first `size` bytes of a free block, or without `split` all of it. The result is in no pool.
+  // Removes the first `size` bytes of a free block from its pool, or all of it if `split` is false, and returns them as
+  // a block, which is in no pool.
   Block& split_block(Block& free, size_t size, bool split);
   // Inserts a block that no stream uses into its pool, merged with its free neighbors. `block` is invalid afterwards.
   void merge_block(Block& block);
 
  private:
-  // Returns an object that is not allocated and has no uses. The caller sets size, stream and links.
+  // Returns a Block object whose block is not allocated and has no uses. The caller sets its address, size, stream,
+  // segment and links.
   Block* make();
-  // Keeps the object of a free block, to which no pointers are left, for make().
+  // Keeps a Block object for make(). The object must be that of a free block, and no pointers to it may be left.
   void drop(Block& block);
   // Removes a block whose memory has become part of a neighbor from the list of its segment, and drops it.
   void unlink(Block& block);

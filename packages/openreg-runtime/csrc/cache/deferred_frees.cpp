@@ -17,9 +17,10 @@ void DeferredFrees::add(Block& block, bool is_capturing) {
 
 void DeferredFrees::mark_uses(Block& block) {
   for (const StreamKey& stream : block.stream_uses) {
-    auto queue = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& item) { return item.stream == stream; });
+    auto queue =
+        std::find_if(queues_.begin(), queues_.end(), [&](const FenceQueue& item) { return item.stream == stream; });
     if (queue == queues_.end()) {
-      queue = queues_.insert(queue, Queue{stream, {}});
+      queue = queues_.insert(queue, FenceQueue{stream, {}});
     }
     queue->fences.emplace_back(provider_.mark(stream), &block);
     ++block.event_count;
@@ -34,7 +35,7 @@ void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>
       mark_uses(*block);
     }
   }
-  for (Queue& queue : queues_) {
+  for (FenceQueue& queue : queues_) {
     while (!queue.fences.empty() && queue.fences.front().first->is_signaled()) {
       Block& block = *queue.fences.front().second;
       queue.fences.pop_front();
@@ -43,7 +44,7 @@ void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>
       }
     }
   }
-  std::erase_if(queues_, [](const Queue& queue) { return queue.fences.empty(); });
+  std::erase_if(queues_, [](const FenceQueue& queue) { return queue.fences.empty(); });
 }
 
 }  // namespace openreg::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defers the release of blocks that streams other than their own still use.
+// Defers the reuse of released blocks that other streams than their own still use (record_stream()).
 #pragma once
 
 #include <deque>
@@ -14,14 +14,15 @@
 
 namespace openreg::runtime {
 
-// Released blocks with uses of other streams, and the fences of these uses. Not thread-safe.
+// The released blocks that other streams still use, and the fences of these uses. A fence is a marker in a stream that
+// is signaled when all earlier tasks of the stream are complete. Not thread-safe.
 class DeferredFrees {
  public:
   explicit DeferredFrees(MemoryProvider& provider) : provider_(provider) {}
 
-  // Defers a released block until the tasks that the streams in `stream_uses` contain now are complete. During a
-  // capture no fence is recorded, because an event on a capturing stream becomes a node and cannot be queried. The
-  // block then stays in a list until the capture ends.
+  // Defers a released block until the tasks that the streams in its `stream_uses` contain now are complete. During a
+  // capture no fence is recorded, because an event on a capturing stream becomes a node and cannot be queried. Such a
+  // block is deferred until the capture ends, and its fences are recorded then.
   void add(Block& block, bool is_capturing);
 
   // Returns true if no block is deferred.
@@ -31,15 +32,17 @@ class DeferredFrees {
   void process(bool is_capturing, const std::function<void(Block&)>& free);
 
  private:
+  // Records a fence for each stream in `stream_uses` of the block, and clears the list.
   void mark_uses(Block& block);
 
-  struct Queue {
+  // The fences of one stream, each with the block that it defers.
+  struct FenceQueue {
     StreamKey stream;
     std::deque<std::pair<std::unique_ptr<StreamFence>, Block*>> fences;  // in the order in which they were recorded
   };
 
   MemoryProvider& provider_;
-  std::list<Queue> queues_;  // none is empty
+  std::list<FenceQueue> queues_;  // none is empty
   std::vector<Block*> deferred_until_capture_ends_;
 };
 

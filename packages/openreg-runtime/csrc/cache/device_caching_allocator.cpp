@@ -69,7 +69,7 @@ bool DeviceCachingAllocator::release(void* address) {
 void DeviceCachingAllocator::record_stream(void* address, StreamKey stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Block* block = allocated_.find(address);
-  // Compares the device too, because the default streams of all devices have one id.
+  // The comparison includes the device, because the default streams of all devices have the same id.
   if (block == nullptr || stream == StreamKey{device_, block->stream}) {
     return;
   }
@@ -90,7 +90,7 @@ bool DeviceCachingAllocator::empty(PoolId id) {
   provider_.synchronize();
   const std::lock_guard<std::mutex> lock(mutex_);
   ++reporter_.statistics.device_waits;
-  if (!pools_.is_capturing()) {  // one may have begun meanwhile
+  if (!pools_.is_capturing()) {  // a capture may have begun meanwhile
     process_deferred_frees();
     pools_.shrink(id, [this](BlockPool& pool) { segments_.release_free(pool); });
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching allocator of one device. It depends on MemoryProvider instead of PyTorch, so that tests run it under
-// sanitizers. allocator/caching_allocator.cpp implements c10::DeviceAllocator with it.
+// The caching allocator of one device (source: the class of that name in c10/cuda/CUDACachingAllocator.cpp). It
+// reserves segments of the driver, splits them into blocks, and reuses released blocks. It depends on the interface
+// MemoryProvider instead of PyTorch, so that tests run it under sanitizers. allocator/caching_allocator.cpp implements
+// c10::DeviceAllocator with it.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +28,7 @@
 
 namespace openreg::runtime {
 
-// The facts about a failed allocation that its error message contains.
+// The state of the allocator after a failed allocation, for the error message.
 struct OomReport {
   MemoryInfo device;
   size_t allocated = 0;       // bytes
@@ -35,16 +37,16 @@ struct OomReport {
   bool is_capturing = false;
 };
 
-// A caching allocator. Thread-safe. Never takes the GIL while it holds its mutex.
+// A caching allocator of one device. Thread-safe. It never acquires the GIL while it holds its mutex.
 class DeviceCachingAllocator {
  public:
   DeviceCachingAllocator(int device, MemoryProvider& provider);
   DeviceCachingAllocator(const DeviceCachingAllocator&) = delete;
   DeviceCachingAllocator& operator=(const DeviceCachingAllocator&) = delete;
 
-  // Returns memory for tasks of the request's stream. Returns null and sets `failure` if there is no room, even after
-  // unused segments were released to the driver. Synchronizes the device, without the mutex, before it releases any.
-  // During a capture it does neither. Throws what MemoryProvider throws.
+  // Returns the address of a block for tasks of the request's stream. If there is no room, it synchronizes the device,
+  // without the mutex, releases unused segments to the driver and tries again. During a capture it does neither.
+  // Returns null and sets `failure` if there is still no room. Throws the exceptions of MemoryProvider.
   void* allocate(const AllocParams& request, OomReport& failure);
   // Releases the block at `address`. The block is reused after the streams passed to record_stream() have completed the
   // tasks that they contain now. Returns false if no allocated block begins at `address`.
@@ -65,7 +67,8 @@ class DeviceCachingAllocator {
   void retain_pool(PoolId id);
   bool release_pool(PoolId id);
 
-  // Calls `visit` while it holds the mutex, so `visit` must not call this object.
+  // Calls `visit` with all segments, by address, and the statistics. `visit` must not call this object, because the
+  // mutex is held.
   using SegmentMap = std::map<char*, std::unique_ptr<Segment>>;
   void inspect(const std::function<void(const SegmentMap&, Statistics&)>& visit);
 
@@ -74,9 +77,11 @@ class DeviceCachingAllocator {
   std::optional<std::string> remove_observer(uint64_t id);
 
  private:
-  // Returns a free block that serves the request, without removing it from its pool. Null if there is none.
+  // Returns a free block that serves the request, or null if there is none. Does not remove it from its pool.
   Block* find_free(const AllocParams& request);
+  // Frees the deferred blocks that no stream uses any more.
   void process_deferred_frees();
+  // Returns a released block that no stream uses to its pool.
   void free_block(Block& block);
 
   const int device_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The segments of other processes that are mapped into this one (IPC).
+// The mappings of segments (allocations of the driver) that other processes own and share with this one (IPC).
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace openreg::runtime {
 
-// One mapped segment. The destructor unmaps it.
+// The mapping of one segment of another process. The destructor unmaps it.
 class Import {
  public:
   using Close = std::function<void(char* address)>;
@@ -29,16 +29,18 @@ class Import {
   const Close& close_;
 };
 
-// A cache that maps each segment once per device, until the last owner of the Import releases it. Must outlive these
-// Imports. Thread-safe. Holds its mutex while it maps a segment, but not while a segment is unmapped.
+// A cache that maps each segment once per device. A mapping exists until the last owner of its Import releases it. The
+// cache must outlive its Imports. Thread-safe. Holds its mutex while it maps a segment, but not while a segment is
+// unmapped.
 class ImportCache {
  public:
   using Open = std::function<char*(int device, const orIpcMemHandle_t& handle)>;
 
-  // `open` throws if it cannot map the segment. `close` never throws.
+  // `open` maps a segment and returns its address, or throws if it cannot. `close` unmaps the segment at an address and
+  // never throws.
   ImportCache(Open open, Import::Close close) : open_(std::move(open)), close_(std::move(close)) {}
 
-  // Returns the mapping of the segment on `device`, which it creates if there is none. Throws what `open` throws.
+  // Returns the mapping of the segment on `device`, which it creates if there is none. Throws the exceptions of `open`.
   std::shared_ptr<Import> open(int device, const orIpcMemHandle_t& handle);
 
  private:

@@ -9,14 +9,15 @@ namespace openreg::runtime {
 
 namespace {
 
-constexpr size_t kGranule = 64;  // multiples of a cache line, so that two threads never write to one line
-constexpr size_t kClasses = 16;  // sizes up to 1 KiB; larger ones are rare and use operator new
+constexpr size_t kGranule = 64;  // sizes are multiples of a cache line, so that two threads never write to one line
+constexpr size_t kClasses = 16;  // size classes, up to 1 KiB; larger sizes are rare and use operator new
 
-struct Chunk {
-  Chunk* next;
+// A released piece of memory, which is linked into a list of its size class.
+struct FreeChunk {
+  FreeChunk* next;
 };
 
-using Lists = std::array<std::atomic<Chunk*>, kClasses>;
+using Lists = std::array<std::atomic<FreeChunk*>, kClasses>;
 
 // Returns the lists of released chunks, one per size class. Chunks are added one by one but taken all at once, so a
 // thread never follows a pointer of a list that another thread changes.
@@ -25,7 +26,7 @@ Lists& released() {
   return *lists;
 }
 
-void add(std::atomic<Chunk*>& list, Chunk* first, Chunk* last) noexcept {
+void add(std::atomic<FreeChunk*>& list, FreeChunk* first, FreeChunk* last) noexcept {
   last->next = list.load(std::memory_order_relaxed);
   while (!list.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
   }
@@ -33,14 +34,14 @@ void add(std::atomic<Chunk*>& list, Chunk* first, Chunk* last) noexcept {
 
 // The chunks that a thread has taken from the lists of released ones. The destructor returns them when the thread ends.
 struct Taken {
-  std::array<Chunk*, kClasses> lists{};
+  std::array<FreeChunk*, kClasses> lists{};
 
   Taken() = default;
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
   ~Taken() {
     for (size_t i = 0; i < kClasses; ++i) {
-      if (Chunk* last = lists[i]) {
+      if (FreeChunk* last = lists[i]) {
         while (last->next != nullptr) {
           last = last->next;
         }
@@ -50,6 +51,7 @@ struct Taken {
   }
 };
 
+// Returns the index of the size class of a size in bytes. It is kClasses or more for sizes without a class.
 size_t class_of(size_t size) {
   return (size + kGranule - 1) / kGranule - 1;
 }
@@ -62,14 +64,14 @@ void* allocate_launch_memory(size_t size) {
     return ::operator new(size);
   }
   thread_local Taken taken;
-  Chunk*& list = taken.lists[index];
+  FreeChunk*& list = taken.lists[index];
   if (list == nullptr) {
     list = released()[index].exchange(nullptr, std::memory_order_acquire);
   }
   if (list == nullptr) {
     return ::operator new((index + 1) * kGranule);
   }
-  Chunk* const chunk = list;
+  FreeChunk* const chunk = list;
   list = chunk->next;
   return chunk;
 }
@@ -80,7 +82,7 @@ void release_launch_memory(void* address, size_t size) noexcept {
     ::operator delete(address);
     return;
   }
-  auto* const chunk = static_cast<Chunk*>(address);
+  auto* const chunk = static_cast<FreeChunk*>(address);
   add(released()[index], chunk, chunk);
 }
 

@@ -13,7 +13,7 @@
 
 namespace openreg::runtime {
 
-// A list of observers. Guarded by the mutex of its allocator.
+// A list of observers: callbacks and the kinds of events for which they are called. Guarded by the allocator's mutex.
 class MemoryObserverList {
  public:
   using Callback = std::function<void(const MemoryEvent&)>;
@@ -21,16 +21,16 @@ class MemoryObserverList {
   // Returns true if any device has an observer. Thread-safe, but the result may be outdated at once.
   static bool exist() { return count_.load(std::memory_order_relaxed) > 0; }
 
-  // Returns true if an observer has subscribed to events of `kind`.
+  // Returns true if an observer has subscribed to events of this kind.
   bool want(MemoryEventKind kind) const { return (wanted_ & memory_event_bit(kind)) != 0; }
   // Calls the observers of the event's kind, in the order in which they were added. A callback that throws is not
   // called again.
   void notify(const MemoryEvent& event) noexcept;
 
-  // Adds an observer of `kinds`, a set of memory_event_bit(). `id` must not be in use.
+  // Adds an observer of the events in `kinds`, bits of memory_event_bit(). `id` must not be in use.
   void add(uint64_t id, uint32_t kinds, Callback callback);
-  // Removes the observer `id`. Returns the text of the exception that its callback threw, empty if it threw none.
-  // Returns std::nullopt if there is no such observer.
+  // Removes the observer with this id. Returns the text of the exception that its callback threw, or an empty text if
+  // it threw none. Returns std::nullopt if there is no such observer.
   std::optional<std::string> remove(uint64_t id);
 
   // Returns true if the calling thread is inside a callback of any device. Thread-safe.

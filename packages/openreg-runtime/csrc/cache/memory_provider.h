@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface through which the caching allocator uses its device, the settings and PyTorch's profiler.
+// The interface through which the caching allocator uses its device, the settings and PyTorch's profiler. Tests
+// implement it by a fake device.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +27,14 @@ class StreamFence {
   virtual bool is_signaled() const noexcept = 0;
 };
 
+// The free and the total memory of a device.
 struct MemoryInfo {
   size_t free = 0;   // bytes
   size_t total = 0;  // bytes
 };
 
-// The values of PYTORCH_ALLOC_CONF that only rare paths read.
+// The settings of PYTORCH_ALLOC_CONF that the allocator reads only when it allocates segments or serves oversize
+// requests (see AllocParams in size_policy.h).
 struct SegmentSettings {
   size_t large_segment = size_t{20} << 20;           // bytes of a segment for requests above 1 and below 10 MiB
   size_t max_non_split_rounding = size_t{20} << 20;  // bytes by which a block may exceed an oversize request
@@ -39,31 +42,33 @@ struct SegmentSettings {
   double memory_fraction = 1;                        // fraction of the capacity that may be reserved
 };
 
-// The device, settings and profiler as the caching allocator uses them. Thread-safe. The allocator holds its mutex in
-// calls of all functions except synchronize(), so these must neither block on the device nor take the GIL. It calls
-// poison() without the mutex, too.
+// The device, the settings and the profiler as the caching allocator uses them. Thread-safe. The allocator holds its
+// mutex while it calls any function except synchronize(), so these functions must neither block on the device nor
+// acquire the GIL. It calls poison() both with and without the mutex.
 class MemoryProvider {
  public:
   virtual ~MemoryProvider() = default;
 
-  // Returns `size` bytes of device memory. Null if the device has no room. May throw on other failures of the device.
+  // Returns the address of `size` new bytes of device memory, or null if the device has no room. May throw if the
+  // device fails in another way.
   virtual char* allocate(size_t size) = 0;
+  // Releases memory of allocate().
   virtual void release(char* address) noexcept = 0;
   virtual MemoryInfo memory_info() = 0;
-  // Blocks until all tasks of the device are complete. Ignores a failure of the device, because none of its tasks
-  // remains then.
+  // Blocks until all tasks of the device are complete. Ignores a failure of the device, because a failed device skips
+  // its remaining tasks.
   virtual void synchronize() = 0;
   // Records a fence after the tasks that the stream contains now.
   virtual std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept = 0;
   virtual SegmentSettings settings() = 0;
 
-  // poisons() returns true if memory with undefined content is filled with the poison pattern. poison() enqueues that
-  // fill on `stream`; `size` is in bytes.
+  // poisons() returns true if memory with undefined content is filled with the poison pattern (OPENREG_POISON).
+  // poison() enqueues that fill on a stream; `size` is in bytes.
   virtual bool poisons() const { return false; }
   virtual void poison(char* /*address*/, size_t /*size*/, int64_t /*stream*/) noexcept {}
 
-  // Reports an allocation (positive `change`) or release to PyTorch's profiler. All sizes are in bytes; `allocated` and
-  // `reserved` are the totals of the device after it.
+  // Reports an allocation or a release to PyTorch's profiler. All sizes are in bytes. `change` is positive for an
+  // allocation and negative for a release. `allocated` and `reserved` are the totals of the device after it.
   virtual void report(void* /*address*/, int64_t /*change*/, size_t /*allocated*/, size_t /*reserved*/) {}
 };
 

@@ -40,8 +40,9 @@ void OomRetry::wait(std::unique_lock<std::mutex>& lock) {
   process_deferred_frees();
 }
 
-// Releases free oversize segments of the request's stream (max_split_size_mb), because only requests of about their
-// size can use them: one that suffices, or else the largest ones. Returns false if they are not enough for the request.
+// Releases free oversize segments of the request's stream (max_split_size_mb), which only requests of about their size
+// can use. Releases one segment if it suffices for the request, and otherwise the largest ones until their sum
+// suffices. Returns false if all of them together do not suffice.
 bool OomRetry::release_oversize(BlockPool& pool, const AllocParams& request) {
   const size_t needed = std::max(request.size, request.max_split_size);
   if (needed == kUnlimited) {
@@ -73,7 +74,8 @@ bool OomRetry::release_oversize(BlockPool& pool, const AllocParams& request) {
   return found >= needed;
 }
 
-// Releases free segments of the large default pool until nothing exceeds the threshold, those unused longest first.
+// Releases free segments of the default pool of large blocks until the reserved bytes do not exceed the threshold
+// (garbage_collection_threshold). Begins with those that have been unused for the longest time.
 void OomRetry::release_garbage() {
   std::vector<const Block*> unused;
   std::copy_if(pools.large().free.begin(), pools.large().free.end(), std::back_inserter(unused),

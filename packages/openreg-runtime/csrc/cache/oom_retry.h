@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps, cheapest first, that make room for a request that no free block serves.
+// The steps that the caching allocator takes, from the cheapest on, when no free block serves a request: a new segment,
+// synchronization, the release of unused segments.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@
 
 namespace openreg::runtime {
 
-// A retry, with references to the parts of the allocator that it uses. Guarded by the allocator's mutex.
+// An executor of these steps, with references to the parts of the allocator that it uses. Guarded by the allocator's
+// mutex.
 struct OomRetry {
   MemoryProvider& provider;
   Pools& pools;
@@ -22,8 +24,8 @@ struct OomRetry {
   std::function<void()> process_deferred_frees;
   std::function<Block*(const AllocParams&)> find_free;
 
-  // Returns a free block that serves the request. Null if no step helps. Releases the mutex while it synchronizes the
-  // device, so the state of the allocator may have changed when it returns.
+  // Returns a free block that serves the request, or null if no step helps. `lock` holds the mutex. The function
+  // unlocks it while it synchronizes the device, so the state of the allocator may have changed when it returns.
   Block* find(const AllocParams& request, std::unique_lock<std::mutex>& lock);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The default pool and the private pools of one device, and the selection of one for an allocation.
+// The pools of free blocks of one device: the default pool, which serves ordinary allocations, and private pools, which
+// serve those of a graph or a MemPool. Also the selection of a pool for an allocation.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ inline constexpr PoolId kDefaultPool{0, 0};
 
 struct PrivatePool;
 
-// The free blocks of one size class.
+// The free blocks of one size class of a pool. There are two classes, small and large blocks (see size_policy.h).
 struct BlockPool {
   BlockPool(bool small, PrivatePool* of) : is_small(small), owner(of) {}
   // Returns kDefaultPool or the id of the private pool.
@@ -29,7 +30,7 @@ struct BlockPool {
   const bool is_small;
   PrivatePool* const owner;  // null in the default pool
   FreeBlocks free;
-  size_t searches = 0;  // number of searches for a free block, the clock of Block::freed_at
+  size_t searches = 0;  // number of searches for a free block, which serves as the clock of Block::freed_at
 };
 
 // A pool that serves only allocations that one of its filters accepts.
@@ -41,7 +42,7 @@ struct PrivatePool {
   const PoolId id;
   BlockPool small{true, this};
   BlockPool large{false, this};
-  int users = 0;               // without users, shrink(kDefaultPool) includes it
+  int users = 0;               // number of graphs and MemPool objects that keep it
   int routes = 0;              // number of active filters
   size_t segments = 0;         // number of segments
   bool used_by_graph = false;  // a capture used it, so a replay may write to its free blocks
@@ -51,8 +52,8 @@ inline PoolId BlockPool::id() const {
   return owner == nullptr ? kDefaultPool : owner->id;
 }
 
-// A filter that directs allocations to pool `id` if `accepts` returns true for the stream that is current at the
-// allocation. With `for_capture`, the accepted streams are capturing.
+// A filter that directs an allocation to pool `id` if `accepts` returns true for the stream that is current at the
+// allocation. `for_capture` is true if the accepted streams are capturing.
 struct PoolFilter {
   PoolId id;
   std::function<bool(int64_t stream)> accepts;
@@ -80,7 +81,7 @@ class Pools {
   // Removes one user from the pool. Returns false if it has none.
   bool release(PoolId id);
 
-  // Returns true while a filter for a capture is active. The device must not be synchronized then.
+  // Returns true while a filter for a capture is active. The allocator must not synchronize the device then.
   bool is_capturing() const { return captures_ > 0; }
 
   // Calls `visit` with each pool whose free segments may be released: private pool `id`, or, for kDefaultPool, the
@@ -88,8 +89,11 @@ class Pools {
   void shrink(PoolId id, const std::function<void(BlockPool&)>& visit);
 
  private:
+  // Same as `pool_for()`, except that `ordinary` is the part of the default pool that serves blocks of that size.
   BlockPool& routed(BlockPool& ordinary, int64_t stream);
+  // Returns the private pool with this id. Creates it if there is none.
   PrivatePool& private_pool(PoolId id) { return private_.try_emplace(id, id).first->second; }
+  // Removes a private pool that has no users, filters and segments.
   void drop_if_unused(PrivatePool& pool);
 
   BlockPool small_{true, nullptr};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocates segments of one device from the driver and releases them, within the limit of this process.
+// Allocates the segments of one device from the driver and releases them. A segment is one allocation of the driver.
+// PYTORCH_ALLOC_CONF and set_memory_fraction() may limit the memory that the process reserves in this way.
 #pragma once
 
 #include <cstddef>
@@ -22,26 +23,26 @@ class Segments {
   Segments(MemoryProvider& provider, AllocatorReporter& reporter, BlockList& blocks)
       : provider_(provider), reporter_(reporter), blocks_(blocks) {}
 
-  // Returns the free block of a new segment of the usual size for the request. If there is no room for that, the
-  // segment has exactly the size of the request. Null if the device or the limit has no room for either. Throws what
-  // MemoryProvider::allocate() throws.
+  // Allocates a segment of the usual size for the request (see size_policy.h) and returns its block, which is free. If
+  // there is no room for that size, the segment has exactly the size of the request. Returns null if the device or the
+  // limit has no room for either. Throws the exceptions of MemoryProvider::allocate().
   Block* add(BlockPool& pool, const AllocParams& request);
   // Releases a segment that is one free block to the driver.
   void release(Segment& segment);
   // Releases all segments of a pool that are one free block to the driver.
   void release_free(BlockPool& pool);
 
-  // Returns the number of bytes that may be reserved (per_process_memory_fraction), or kUnlimited.
+  // Returns the number of bytes that the process may reserve, or kUnlimited if there is no limit.
   size_t limit();
-  // Returns the number of reserved bytes above garbage_collection_threshold, a fraction of what may be reserved.
-  // Returns 0 without a threshold.
+  // Returns the number of reserved bytes above the setting garbage_collection_threshold, which is a fraction of the
+  // bytes that may be reserved. Returns 0 without a threshold.
   size_t garbage();
 
   // Returns all segments by address.
   const std::map<char*, std::unique_ptr<Segment>>& all() const { return segments_; }
 
  private:
-  // Same as `add()`, except that the segment has `size` bytes.
+  // Same as `add()`, except that it tries only a segment of `size` bytes.
   Block* take(BlockPool& pool, size_t size, const AllocParams& request);
   size_t reserved() const { return reporter_.statistics.reserved_bytes.current(); }
 

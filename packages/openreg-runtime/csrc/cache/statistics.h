@@ -12,8 +12,8 @@
 
 namespace openreg::runtime {
 
-// A counter for one kind of pool. It does not count what was freed, because that follows from the other members, so
-// that a release is one subtraction.
+// A counter of one statistic: its current value, its peak, and the sums of all increases and decreases. It computes the
+// sum of decreases from the other members, so that a release costs only one subtraction.
 struct Counter {
   void increase(size_t amount) {
     current += static_cast<int64_t>(amount);
@@ -32,11 +32,12 @@ struct Counter {
 
   int64_t current = 0;
   int64_t peak = 0;
-  int64_t allocated = 0;  // since the last reset
-  int64_t before = 0;     // `current` at the last reset
+  int64_t allocated = 0;  // sum of increases since the last reset
+  int64_t before = 0;     // value of `current` at the last reset
 };
 
-// Counters of large and of small pools, and the peak of their sum. all() computes the other totals.
+// The counters of one statistic for pools of large and of small blocks, and the peak of their sum. all() computes the
+// other totals.
 struct PoolCounters {
   void increase(const BlockPool& pool, size_t amount) {
     of[pool.is_small].increase(amount);
@@ -66,7 +67,8 @@ struct PoolCounters {
   int64_t peak = 0;
 };
 
-// All statistics. AllocatorReporter updates them before it calls observers, because events contain totals.
+// All statistics of one allocator. AllocatorReporter updates them before it calls observers, because events contain
+// totals. Guarded by the allocator's mutex.
 struct Statistics {
   void block_allocated(const Block& block) {
     const BlockPool& pool = *block.segment->pool;

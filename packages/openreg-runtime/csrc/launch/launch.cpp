@@ -19,14 +19,15 @@ namespace openreg::runtime {
 
 namespace {
 
-// A handler that drops all warnings. A warning on an engine thread would have no line of Python and would bypass
-// Python's filters, so operators warn on the calling thread instead.
+// A handler that drops all warnings. A warning on an engine thread would contain no line of Python code and would
+// bypass Python's filters, so operators warn on the calling thread instead.
 class NullWarningHandler final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
-// The state of an engine thread. Kernels call ATen below autograd, and excluding its keys once per thread saves a guard
-// per kernel. Tensors of inference mode have no version counter, which would cost an allocation per alias.
+// The state of an engine thread. It excludes autograd's dispatch keys for the whole thread, which saves a guard per
+// kernel. It enables inference mode, because tensors of that mode have no version counter, which would cost an
+// allocation per alias.
 struct EngineThread {
   c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
@@ -70,7 +71,8 @@ orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOper
     state.release();
     return orSuccess;
   }
-  // The call could block, or it failed. A failure repeats here, and its text then has the name of the public function.
+  // The call above would have blocked, or it failed. If it failed, the call below fails again, so that the error
+  // message contains the name of the documented function.
   const HostWait wait;
   status = has_operands ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
                         : orLaunchKernel(stream, &kernel);

@@ -28,13 +28,14 @@ namespace {
 constexpr const char* kLaunch = "orLaunchEntry.launch";
 
 // The text of a failure. It has a fixed size, so that it needs no allocation when the host is out of memory.
-using Message = std::array<char, 2048>;
+using MessageBuffer = std::array<char, 2048>;
 
-Message& last_message() {
-  thread_local Message message{};
+MessageBuffer& last_message() {
+  thread_local MessageBuffer message{};
   return message;
 }
 
+// Sets the calling thread's text, in the format of printf(). Returns `status`.
 template <class... Parts>
 orError_t fail(orError_t status, const char* format, Parts... parts) noexcept {
   std::snprintf(last_message().data(), last_message().size(), format, parts...);
@@ -50,7 +51,7 @@ orError_t cause() noexcept {
   return status == orSuccess ? orErrorUnknown : status;
 }
 
-// Calls `body` and converts an exception into a code and the calling thread's text.
+// Returns the result of `body`. Converts an exception into a code, and sets the calling thread's text.
 template <class Body>
 orError_t guarded(const char* function, Body&& body) noexcept {
   try {
@@ -66,13 +67,14 @@ orError_t guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// Sets the calling thread's text to the driver's, which contains the name of the failed function. Returns `status`.
+// Sets the calling thread's text to the driver's message, which contains the name of the failed function. Returns
+// `status`.
 orError_t fail_as_driver(orError_t status) noexcept {
   return guarded(kLaunch, [&] { return fail(status, "%s", take_message(status).c_str()); });
 }
 
 // The state that a launch owns. The arguments follow it in the same allocation, with their alignment.
-struct alignas(std::max_align_t) Launched {
+struct alignas(std::max_align_t) LaunchState {
   orKernelFunction_t function;
   void* arguments;  // null if there are none
   size_t bytes;     // size of the allocation
@@ -80,12 +82,12 @@ struct alignas(std::max_align_t) Launched {
 };
 
 void release(void* state) {
-  release_launch_memory(state, static_cast<Launched*>(state)->bytes);
+  release_launch_memory(state, static_cast<LaunchState*>(state)->bytes);
 }
 
 orError_t run(void* state, char* message, size_t message_size) {
   try {
-    const auto& launched = *static_cast<Launched*>(state);
+    const auto& launched = *static_cast<LaunchState*>(state);
     prepare_engine_thread(launched.flush_denormals);
     return launched.function(launched.arguments, message, message_size);
   } catch (...) {
@@ -93,11 +95,11 @@ orError_t run(void* state, char* message, size_t message_size) {
   }
 }
 
-Launched* make_launched(const orLaunch& launch) {
+LaunchState* make_launch_state(const orLaunch& launch) {
   const size_t alignment = launch.arguments_alignment;
   const size_t slack = alignment > alignof(std::max_align_t) ? alignment : 0;
-  const size_t bytes = sizeof(Launched) + launch.arguments_size + slack;
-  auto* const launched = static_cast<Launched*>(allocate_launch_memory(bytes));
+  const size_t bytes = sizeof(LaunchState) + launch.arguments_size + slack;
+  auto* const launched = static_cast<LaunchState*>(allocate_launch_memory(bytes));
   *launched = {launch.function, nullptr, bytes, flushes_denormals()};
   if (launch.arguments_size > 0) {
     auto address = reinterpret_cast<uintptr_t>(launched + 1);
@@ -166,7 +168,7 @@ orError_t launch(const orLaunch* launch) {
       if (stream == nullptr) {
         stream = native_handle(current_stream(static_cast<c10::DeviceIndex>(launch->device)));
       }
-      state.reset(make_launched(*launch));
+      state.reset(make_launch_state(*launch));
     }
     return checked;
   });

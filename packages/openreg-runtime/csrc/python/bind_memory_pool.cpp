@@ -14,7 +14,7 @@ namespace openreg::runtime {
 
 namespace {
 
-// Sends allocations of the calling thread, on all streams, to a pool. Nothing is captured.
+// Serves allocations of the calling thread, on all streams, from a pool, outside of a capture.
 void begin_allocate_of_thread(int64_t index, c10::MempoolId_t id) {
   const auto thread = std::this_thread::get_id();
   begin_allocate_to_pool(

@@ -29,7 +29,7 @@ void warn() {
   }
 }
 
-// Returns true if a device has run a task that a profiler would record, or if its counters cannot be read. PyTorch
+// Returns true if a device has executed a task that a profiler would record, or if its counters cannot be read. PyTorch
 // initializes the device before it stops a profile.
 bool has_worked() {
   if (!is_initialized()) {
@@ -45,7 +45,7 @@ bool has_worked() {
 }
 
 // The session of a profile that begins before the device is used. Warns at its end if the device was used meanwhile.
-class Session final : public libkineto::IActivityProfilerSession {
+class SilentProfilerSession final : public libkineto::IActivityProfilerSession {
  public:
   void start() override {}
   void stop() override {
@@ -61,7 +61,7 @@ class Session final : public libkineto::IActivityProfilerSession {
 };
 
 // The profiler. It warns at once if the device has been used already.
-class Profiler final : public libkineto::IActivityProfiler {
+class SilentProfiler final : public libkineto::IActivityProfiler {
  public:
   const std::string& name() const override { return name_; }
   const std::set<ActivityType>& availableActivities() const override { return activities_; }
@@ -73,7 +73,7 @@ class Profiler final : public libkineto::IActivityProfiler {
       return nullptr;
     }
     if (!has_worked()) {
-      return std::make_unique<Session>();
+      return std::make_unique<SilentProfilerSession>();
     }
     warn();
     return nullptr;
@@ -82,7 +82,7 @@ class Profiler final : public libkineto::IActivityProfiler {
                                                                  const std::set<ActivityType>& wanted,
                                                                  const libkineto::Config& /*config*/) override {
     // Kineto calls this on its own thread, for a profile that another process requested.
-    return wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0 ? nullptr : std::make_unique<Session>();
+    return wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0 ? nullptr : std::make_unique<SilentProfilerSession>();
   }
 
  private:
@@ -96,7 +96,7 @@ void bind_profiler(py::module_& module) {
   module.def("_register_silent_profiler", [] {
     auto& registry = torch::profiler::impl::PrivateUse1ProfilerRegistry::instance();
     if (!registry.hasFactory()) {
-      registry.registerFactory([] { return std::make_unique<Profiler>(); });
+      registry.registerFactory([] { return std::make_unique<SilentProfiler>(); });
     }
   });
 }

@@ -9,8 +9,8 @@
 
 namespace openreg::runtime {
 
-// Converts an index from Python. PyTorch's index has 8 bits, so the range is checked first, because a larger number
-// could wrap around to a valid index. Throws c10::Error if the index is out of range.
+// Converts a device index from Python. c10::DeviceIndex has 8 bits, and a larger number could wrap around to a valid
+// index, so the range is checked first. Throws c10::Error if the index is out of range.
 inline c10::DeviceIndex to_device_index(int64_t index) {
   check_device_index(index);
   return static_cast<c10::DeviceIndex>(index);

@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kStateSize = 2 * sizeof(uint64_t);
 
 #if OPENREG_TORCH_HAS_PHILOX_STATE
-constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in 128 bits
+constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in one of 128 bits
 
 // Makes a CPU tensor of one int64 with these bits.
 at::Tensor host_number(uint64_t bits) {
@@ -175,16 +175,16 @@ at::Generator make_generator(c10::DeviceIndex index) {
 }
 
 const at::Generator& default_generator(c10::DeviceIndex index) {
-  struct Slot {
+  struct DefaultGenerator {
     std::once_flag made;
     at::Generator generator;
   };
-  static auto* const slots = new std::array<Slot, OPENREG_MAX_DEVICES>();
+  static auto* const slots = new std::array<DefaultGenerator, OPENREG_MAX_DEVICES>();
   if (index == -1) {
     index = current_device();
   }
   check_device_index(index);
-  Slot& slot = (*slots)[static_cast<size_t>(index)];
+  DefaultGenerator& slot = (*slots)[static_cast<size_t>(index)];
   std::call_once(slot.made, [&] { slot.generator = make_generator(index); });
   return slot.generator;
 }

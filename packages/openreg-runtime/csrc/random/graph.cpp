@@ -38,13 +38,13 @@ orStreamCaptureMode to_driver(at::GraphCaptureMode mode) {
 
 // A graph: the driver's graph, the pool of its memory, and the random state of its kernels. Not thread-safe, as in
 // PyTorch.
-class Graph final : public at::GraphImplInterface {
+class GraphImpl final : public at::GraphImplInterface {
  public:
   // Ignores `keep_graph`, because the driver's graph can always be launched and drawn.
-  explicit Graph(const at::GraphImplArgs& /*args*/) {}
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-  ~Graph() override {
+  explicit GraphImpl(const at::GraphImplArgs& /*args*/) {}
+  GraphImpl(const GraphImpl&) = delete;
+  GraphImpl& operator=(const GraphImpl&) = delete;
+  ~GraphImpl() override {
     try {
       reset();
     } catch (const std::exception& error) {
@@ -130,6 +130,7 @@ class Graph final : public at::GraphImplInterface {
   }
 
  private:
+  // A capture that has not ended: its stream and the driver's id of it.
   struct Running {
     c10::Stream stream;
     uint64_t id;
@@ -161,6 +162,6 @@ class Graph final : public at::GraphImplInterface {
 namespace at {
 
 // The key is the device's name of rename_privateuse1_backend() in capitals.
-REGISTER_GRAPH_IMPL(OPENREG, openreg::runtime::Graph)
+REGISTER_GRAPH_IMPL(OPENREG, openreg::runtime::GraphImpl)
 
 }  // namespace at

@@ -13,6 +13,7 @@ namespace openreg::runtime {
 
 namespace {
 
+// The random states of the captures that have not ended, by the driver's ids of the captures.
 struct GraphRandomRegistry {
   std::mutex mutex;
   std::unordered_map<uint64_t, std::shared_ptr<GraphRandomState>> by_id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random numbers of captured kernels (source: ATen registers a CUDAGeneratorState with each graph).
+// The random numbers of captured kernels, which must differ in each replay (source: ATen registers a CUDAGeneratorState
+// with each CUDA graph).
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -14,20 +15,24 @@
 
 namespace openreg::runtime {
 
-// The generators of the kernels of one capture. A captured kernel stores only the distance of its numbers from the
-// start of the replay. It reads the start from a cell, which begin_replay() sets. Every replay thus draws new numbers
-// and follows seeds that are set between replays. Thread-safe.
+// The generators that the kernels of one graph use. A captured kernel stores only the distance of its numbers from
+// those at which a replay starts. It reads the start from a PhiloxCell, of which the graph has one per generator, and
+// which begin_replay() sets. Every replay thus draws new numbers and follows seeds that are set between replays.
+// Thread-safe.
 class GraphRandomState {
  public:
-  // Reserves `count` numbers of 128 bits in every replay. Keeps the generator alive as long as this object.
+  // Reserves `count` numbers of 128 bits in every replay, and returns where they start. Keeps the generator alive as
+  // long as this object.
   PhiloxState reserve(Generator& generator, uint64_t count);
-  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the cells. The caller
-  // enqueues the replay on that stream. Blocks while the stream's queue is full, and releases the GIL while it blocks.
+  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the cells. The caller then
+  // enqueues the replay on the same stream. Blocks while the stream's queue is full, and releases the GIL while it
+  // blocks.
   void begin_replay(c10::Stream stream);
-  // Returns true if no kernel draws random numbers.
+  // Returns true if no kernel of the graph draws random numbers.
   bool empty() const;
 
  private:
+  // A generator and the numbers that a replay draws from it.
   struct Source {
     c10::intrusive_ptr<Generator> generator;
     std::shared_ptr<PhiloxCell> cell;

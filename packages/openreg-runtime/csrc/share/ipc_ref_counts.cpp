@@ -49,6 +49,7 @@ std::unique_ptr<Page> make_page(c10::DeviceIndex index) {
   return page;
 }
 
+// The reference counts of all storages that this process has sent, for all devices. Thread-safe.
 class IpcRefCounts {
  public:
   IpcRefCount take(c10::DeviceIndex index) {

@@ -30,7 +30,7 @@ void close_segment(char* address) {
   OPENREG_WARN(orIpcCloseMemHandle(address));
 }
 
-// The context of a received storage: its mapped segment and its reference count.
+// The context of the DataPtr of a received storage: its mapped segment and its reference count.
 struct Received {
   c10::DeviceIndex device;
   std::shared_ptr<Import> segment;  // null if the count has no storage
@@ -137,8 +137,8 @@ class Receiver {
 
   ImportCache imports_{&open_segment, &close_segment};
   std::mutex mutex_;
-  std::unordered_set<Received*> live_;
-  std::vector<std::unique_ptr<Received>> due_;
+  std::unordered_set<Received*> live_;          // received storages that are not freed
+  std::vector<std::unique_ptr<Received>> due_;  // counts whose release has failed so far
 };
 
 }  // namespace

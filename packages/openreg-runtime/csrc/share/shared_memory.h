@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Storages that are shared between processes: torch.multiprocessing sends handles of them instead of bytes.
 //
-// A storage lies inside a segment of the caching allocator, and only whole segments can be mapped by another process.
+// A storage is a block of the caching allocator, a part of a segment, and another process can map only whole segments.
 // So a storage is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver
 // uses it, so each message has an IPC reference count (source: ref_counter in torch.cuda). A count is a byte of device
 // memory that the sender owns. It is 0 while the receiver uses the storage, and 1 after the receiver has released it.
-// No call can wait for a count, and a receiver that is killed never sets it.
+// The sender reads its counts from time to time, because no call can wait for one. A receiver that is killed never sets
+// its counts.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -33,13 +34,14 @@ struct IpcRefCount {
 
 // All functions are thread-safe and release the GIL while they block.
 
-// Returns the place of a storage of this device. Blocks first until all tasks of the device are complete, so that their
-// results are in memory. Makes the storage not resizable, because its block must stay. Throws c10::Error if the storage
-// is not on this device, or if another process owns its memory.
+// Returns the place of a storage of this device type. Blocks first until all tasks of the device are complete, so that
+// their results are in memory. Makes the storage not resizable, because its address must not change. Throws c10::Error
+// if the storage is not on an openreg device, or if another process owns its memory.
 OPENREG_RUNTIME_API SharedRange share_storage(const c10::Storage& storage);
 
-// Returns a new reference count for a storage on a device. The caller keeps the storage until the count is collected.
-// Throws c10::Error if the index is out of range or the device cannot share memory.
+// Returns a new reference count for a storage on a device. The caller keeps the storage alive until
+// collect_ipc_ref_counts() returns the count. Throws c10::Error if the index is out of range or the device cannot share
+// memory.
 OPENREG_RUNTIME_API IpcRefCount new_ipc_ref_count(c10::DeviceIndex index);
 // Returns the counts that receivers have released since the last call, and frees them for reuse. Skips failed devices.
 OPENREG_RUNTIME_API std::vector<IpcRefCount> collect_ipc_ref_counts();

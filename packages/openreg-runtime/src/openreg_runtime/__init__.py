@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds the device ``openreg`` and the module ``torch.openreg`` to PyTorch when it is imported.
 
-The end of this file lists the steps of the start-up. The first steps are checks. Each raises ``ImportError`` before
-anything is registered, so that the process stays usable without the device. The command ``python -m openreg_runtime``
-skips all steps.
+The end of this file calls the steps of the start-up in order. The first steps are checks. Each raises ``ImportError``
+before anything is registered, so that the process stays usable without the device. In a process that runs the command
+``python -m openreg_runtime``, the import skips all steps.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
         callback(sys.modules[module])
 
 
-class _Finder(MetaPathFinder):
+class _AfterImportFinder(MetaPathFinder):
     """A finder that finds modules with pending callbacks by the other finders, and observes the end of their import."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-_FINDER = _Finder()
+_FINDER = _AfterImportFinder()
 
 
 def _is_imported(module: str) -> bool:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the native parts of the installed packages, for the doctor. Its entry point is ``openreg_doctor.checks``.
+"""Checks the native parts of the installed packages, their compiled libraries and modules, for the doctor.
 
-The doctor loads this file without the package, because the import of the package starts the device. So this file
-imports ``_plugins`` relatively, and that file imports neither torch nor other files of the package.
+An entry point of the group ``openreg_doctor.checks`` names the function of this file. The doctor loads the file without
+the package, because the import of the package starts the device. So this file imports ``_plugins`` relatively, and that
+file imports neither torch nor other files of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _AFTER_THE_PACKAGES = 30
 
 
 def native_parts(examination: Examination) -> Section:
-    """Returns the ABI and the torch version of each package's native parts, read from the build records."""
+    """Returns findings about the ABI number and the torch version of each package's native parts.
+
+    Both are read from the build records. The section is empty for another device.
+    """
     backend = examination.backend
     ours = backend is not None and backend.root.root.get("plugins") == GROUP
     return Section("Native parts", tuple(_findings()) if ours else (), _AFTER_THE_PACKAGES)

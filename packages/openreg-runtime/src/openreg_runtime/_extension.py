@@ -9,7 +9,8 @@ from typing import Any
 from openreg_runtime import _providers, openreg
 from openreg_runtime._plugins import require_matching_build
 
-# Names that the runtime also defines: PyTorch tests for them with hasattr(), which would hide our message.
+# Names of other packages for which the runtime has a substitute that reports the missing package. PyTorch tests for
+# these names with hasattr(), so the error of missing_name() would be lost. extend() replaces a substitute once.
 _STAND_INS = {"get_amp_supported_dtype"}
 
 

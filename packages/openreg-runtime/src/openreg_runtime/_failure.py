@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Explains why a plug-in does not load: its name, the root cause in one line, and the remedy."""
+"""Explains why a plug-in, a module that another package adds to the device, does not load.
+
+A message contains the name of the plug-in, the root cause in one line, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import traceback
 
 
 def explain(error: BaseException, module: str, distribution: str) -> str:
-    """Returns the message about a module whose import raised `error`."""
+    """Returns the message about a plug-in whose import raised `error`."""
     root = _root_cause(error)
     advice = _advice(root, module, distribution)
     return f"the openreg plug-in {module!r} of the package {distribution} failed to load: {in_one_line(root)}{advice}"

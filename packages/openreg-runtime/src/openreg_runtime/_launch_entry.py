@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Returns the address of the C table by which compiled programs launch kernels."""
+"""Provides the table of C functions by which code that torch.compile generates launches kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from openreg_runtime import _C
 
 
 class LaunchEntry(NamedTuple):
-    """The version and address of a table `orLaunchEntry` (openreg/runtime/launch_entry.h)."""
+    """The version and address of a table of C functions, `orLaunchEntry` (openreg/runtime/launch_entry.h)."""
 
     version: int
     """The version of the table. A compiler includes it in the keys of its cache."""
@@ -18,7 +18,7 @@ class LaunchEntry(NamedTuple):
 
 
 def launch_entry(version: int | None = None) -> LaunchEntry:
-    """Returns the table by which generated code launches kernels.
+    """Returns the table of C functions by which generated code launches kernels.
 
     Code that was generated for one version of the table passes that version; the default is the newest version of this
     runtime. Initializes the device. Raises NotImplementedError if the runtime does not support the version.

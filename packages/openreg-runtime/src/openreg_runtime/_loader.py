@@ -17,7 +17,7 @@ from openreg_runtime._plugins import GROUP, RUNTIME, is_module_name, no_module_n
 class _Package(NamedTuple):
     """A distribution with entry points in the group ``openreg.plugins``."""
 
-    modules: list[str]
+    modules: list[str]  # the values of the entry points
     requirements: set[str]  # normalized names of distributions
 
 
@@ -25,9 +25,9 @@ def load_plugins() -> None:
     """Imports every plug-in, after the plug-ins of the distributions that its distribution requires.
 
     A package of the entry point group ``torch.backends`` calls this when torch is imported; programs may call it too.
-    Has no effect on modules that are imported already. Raises ImportError if a plug-in was compiled for another ABI or
-    torch, before its import, or if its import fails. The message names the plug-in, its distribution, the root cause
-    and the remedy. The plug-in's exception is chained.
+    Has no effect on modules that are imported already. Raises ImportError if a plug-in was compiled for another ABI
+    number of the runtime or another torch, before its import, or if its import fails. The message names the plug-in,
+    its distribution, the root cause and the remedy. The plug-in's exception is chained.
 
     If a program imports an openreg package before torch, torch calls this during the runtime's own import. Plug-ins
     need a complete runtime, so they are then imported in its last step. A failure of that step becomes a

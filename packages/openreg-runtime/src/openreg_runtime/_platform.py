@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contains the Python code that depends on the operating system. That of C++ is in ``csrc/driver/platform/``."""
+"""Contains the Python code that depends on the operating system. Such C++ code is in ``csrc/driver/platform/``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds the installed openreg packages, and checks that their native parts fit this Python, runtime and torch.
 
-The build of a package with native parts writes its build record ``_build.json`` into the import package
-(``cmake/build_record.cmake``). This file reads these records and loads no package. It imports neither torch nor other
-files of this package.
+Native parts are compiled libraries and extension modules. The build of a package with native parts writes a build
+record, ``_build.json``, into the import package (``cmake/build_record.cmake``). It contains the ABI number of the
+runtime's headers, which increases when these change, the version of torch, and the suffix of the modules. This file
+reads these records and loads no package. It imports neither torch nor other files of this package.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Plugin(NamedTuple):
 
 
 class Build(NamedTuple):
-    """The content of a ``_build.json``."""
+    """The content of a build record."""
 
     abi_version: int
     torch_version: str

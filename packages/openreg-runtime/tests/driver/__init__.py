@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests of the simulated device alone: the C API through ctypes, without torch."""
+"""Tests of the simulated device through its C API by ctypes, without torch."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loads the device. It is found without importing the package, so that torch is not needed."""
+"""Fixtures that load the device without importing the package, so that torch is not needed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""openreg.h for ctypes: short forms of its functions that raise an error."""
+"""Functions of openreg.h for ctypes that raise an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A subscription whose callbacks write down what they are told."""
+"""A subscription whose callbacks record what the device reports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second process with the device."""
+"""Starts a second process that uses the device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every function with arguments that it must refuse: null, foreign, destroyed, misaligned, huge."""
+"""Every function refuses null, foreign, destroyed, misaligned and too large arguments."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies and fills: directions, sizes, and which of them return before they are done."""
+"""Copies and fills are right in every direction and size, and only the documented ones block."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Codes, the last error of a thread, and what a message contains."""
+"""Error codes have names and messages, and each thread has a last error of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Marks in streams: query, wait, time, and what outlives what."""
+"""Events mark places in streams: queries, waits and times are right, also after an event or a stream was destroyed."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def test_a_handle_made_after_the_failure_is_a_new_event(api: Api, stream: int, g
 
 
 @pytest.mark.parametrize("what", ["event", "stream", "device"])
-def test_who_waits_while_another_thread_resets_hears_of_the_failure(
+def test_a_wait_during_a_reset_by_another_thread_reports_the_failure(
     api: Api, stream: int, event: int, gate: Gate, what: str
 ) -> None:
     gate.reason = "broken"

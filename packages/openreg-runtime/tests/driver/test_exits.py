@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many processes end while all kinds of work are queued. `nox -s endurance` ends a thousand."""
+"""Processes end at once with any kind of task enqueued. `nox -s endurance` ends a thousand processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Injected faults: the n-th operation fails, once, and a lost device stays lost."""
+"""Injected faults make the n-th operation of a kind fail once. A lost device stays lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forked child, and the end of the process with work in flight."""
+"""A forked child gets errors instead of hangs, and a process ends cleanly with tasks under way."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
 
 def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScript, tmp_path: object) -> None:
     started, leaving = f"{tmp_path}/started", f"{tmp_path}/leaving"
-    # The first ends once the engines are told to stop, which a thread sees that goes on while exit handlers run: the
+    # The first ends once the engines have to stop, which a thread sees that goes on while exit handlers run: the
     # timer's thread ends then. Where threads cannot be listed it sees that the process leaves, and what follows at
     # once gets half a second.
     until = f"for i in $(seq 6000); do [ -e {leaving} ] && break; sleep 0.01; done"
@@ -280,7 +280,7 @@ def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScr
     assert (done.output.split(), done.code) == (["finished"], 0), done.errors
 
 
-def test_exit_tells_who_waits_for_dropped_work(run_script: RunScript) -> None:
+def test_exit_wakes_threads_that_wait_for_dropped_work(run_script: RunScript) -> None:
     """A thread that waits while another one leaves must not hang those who join it at exit."""
     done = run_script(
         """
@@ -310,7 +310,7 @@ def test_exit_tells_who_waits_for_dropped_work(run_script: RunScript) -> None:
         filler = threading.Thread(target=fill)
         waiter.start()
         filler.start()
-        time.sleep(0.1)  # likely both wait by now; one that comes later is told the same
+        time.sleep(0.1)  # likely both wait by now; one that comes later gets the same error
         libc.exit(0)
         """
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures and graphs: what is recorded runs on each launch, and what cannot be recorded is refused."""
+"""A graph runs the captured tasks at each launch, and what cannot be captured is refused."""
 
 from __future__ import annotations
 

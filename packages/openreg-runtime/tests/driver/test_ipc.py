@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device memory that two processes map: one content, its life, and handles that are refused."""
+"""Two processes share one allocation, which lives as long as either uses it. Invalid uses are refused."""
 
 from __future__ import annotations
 

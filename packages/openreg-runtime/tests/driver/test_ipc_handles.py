@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handles of memory that is gone, damaged handles, and what must not be done with an import."""
+"""Handles of freed memory, damaged handles and invalid uses of an import are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches: asynchronous, owned once, and sticky errors of a device."""
+"""Launches are asynchronous, release their state exactly once, and put the device into a sticky error if they fail."""
 
 from __future__ import annotations
 

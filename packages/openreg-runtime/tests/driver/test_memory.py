@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device memory with its two views, its capacity, and pinned host memory."""
+"""Device memory is protected from the host and has an exact capacity. Pinned memory is accessible to both."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_free_ranges_grow_together_in_any_order(api: Api) -> None:
     api.free(api.malloc(CAPACITY))
 
 
-def test_fragmentation_is_told_apart_from_exhaustion(api: Api) -> None:
+def test_fragmentation_is_distinguished_from_exhaustion(api: Api) -> None:
     blocks = [api.malloc(MIB) for _ in range(CAPACITY // MIB)]
     for block in blocks[::2]:
         api.free(block)

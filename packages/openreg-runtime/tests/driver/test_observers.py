@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Observers: what the callbacks are told, when, and that everything submitted completes exactly once."""
+"""Observers get each task when it is submitted and when it is complete, exactly once, with its operands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def observer(api: Api) -> Iterator[Observer]:
         assert len(observer.completes) == len(observer.submits)
 
 
-def test_a_task_is_told_from_submit_to_complete(api: Api, observer: Observer, gate: Gate) -> None:
+def test_a_task_is_reported_from_submit_to_complete(api: Api, observer: Observer, gate: Gate) -> None:
     stream = api.stream()
     gate.close(stream)
     api.launch(stream, lambda: None, name=b"work")
@@ -123,7 +123,7 @@ def test_a_staged_source_is_no_operand(api: Api, observer: Observer) -> None:
     api.free(address)
 
 
-def test_operands_are_wanted_while_somebody_asks_or_captures(api: Api) -> None:
+def test_operands_are_wanted_while_a_subscriber_or_a_capture_needs_them(api: Api) -> None:
     assert api.c.orOperandsWanted() == 0
     without = Observer(api, flags=0)
     assert api.c.orOperandsWanted() == 0
@@ -137,7 +137,7 @@ def test_operands_are_wanted_while_somebody_asks_or_captures(api: Api) -> None:
     assert [task.operands for task in without.submits] == [
         None,
         [(address, 16, WRITE)],
-    ]  # nobody has to gather a fill's
+    ]  # the driver knows those of a fill
     api.free(address)
     observer.end()
     assert api.c.orOperandsWanted() == 0
@@ -169,8 +169,8 @@ def test_each_subscription_has_its_own_correlation_ids(api: Api) -> None:
         each.end()
 
 
-def test_a_replay_tells_each_entry_of_the_graph(api: Api) -> None:
-    """Nobody observed the capture; the operands are there all the same."""
+def test_a_replay_reports_each_task_of_the_graph(api: Api) -> None:
+    """No observer was subscribed during the capture, and the operands are reported all the same."""
     address = api.malloc(4096)
     stream, second, fork, join = api.stream(), api.stream(), api.event(), api.event()
     kernel = api.kernel(lambda: None, name=b"node")
@@ -258,7 +258,7 @@ def test_a_lost_device_completes_what_was_submitted(run_script: RunScript) -> No
     assert done.output.strip() == " ".join(lost.format(skipped) for skipped in (1, 1, 0)), done.errors
 
 
-def test_what_orders_work_is_told(api: Api, observer: Observer) -> None:
+def test_what_orders_work_is_reported(api: Api, observer: Observer) -> None:
     first, second = api.stream(), api.stream()
     event, never, semaphore = api.event(), api.event(), api.semaphore()
     api.launch(first, lambda: None)
@@ -305,7 +305,7 @@ def test_what_orders_work_is_told(api: Api, observer: Observer) -> None:
     api.destroy_stream(second)
 
 
-def test_a_query_that_finds_work_is_not_told(api: Api, observer: Observer, gate: Gate) -> None:
+def test_a_query_that_finds_work_is_not_reported(api: Api, observer: Observer, gate: Gate) -> None:
     event = api.event()
     gate.close(None)
     api.record(event, None)
@@ -327,7 +327,7 @@ def test_calls_that_block_and_releases_are_synchronization(api: Api, observer: O
     assert len(observer.syncs) == 4
 
 
-def test_memory_is_told_when_it_comes_and_before_it_goes(api: Api, observer: Observer) -> None:
+def test_memory_is_reported_when_it_comes_and_before_it_goes(api: Api, observer: Observer) -> None:
     api.set_device(1)
     address = api.malloc(5000)
     pinned = api.malloc_host(10)
@@ -343,7 +343,7 @@ def test_memory_is_told_when_it_comes_and_before_it_goes(api: Api, observer: Obs
     ]
 
 
-def test_memory_of_another_process_is_told(api: Api, observer: Observer, peer: Peer) -> None:
+def test_memory_of_another_process_is_reported(api: Api, observer: Observer, peer: Peer) -> None:
     foreign = peer("api.malloc(4096)")
     address = api.open(peer(f"api.export({foreign})"))
     api.close(address)
@@ -379,7 +379,7 @@ def test_unsubscribing_waits_for_what_was_seen(api: Api, gate: Gate) -> None:
     assert len(observer.completes) == 2
 
 
-def test_a_process_ends_while_somebody_observes(run_script: RunScript) -> None:
+def test_a_process_ends_with_an_observer(run_script: RunScript) -> None:
     done = run_script(
         """
         from driver.observer import Observer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Virtual time as observers see it: each task has its own, and an observer may say how long it takes."""
+"""With a seed, each task has a simulated time of its own, and an observer may determine its duration."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ print(order)
     assert observed == seeded(run_script, body.format(observe=""), seed)
 
 
-def test_unsubscribing_lets_work_run_that_was_held_back(run_script: RunScript) -> None:
+def test_unsubscribing_runs_deferred_tasks(run_script: RunScript) -> None:
     body = """
 observer, ran = Observer(api), []
 for index in range(3):

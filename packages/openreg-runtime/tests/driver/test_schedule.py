@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interleaving that a seed selects: repeatable, different between seeds, and still a legal one."""
+"""A seed selects one valid order of tasks, which is the same in every run and differs between seeds."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_synchronized_work_is_right_under_every_seed(run_script: RunScript, seed
     assert seeded(run_script, RACE.format(sync=sync), seed).split() == ["full"]
 
 
-def test_work_is_held_back_until_the_host_asks(run_script: RunScript) -> None:
+def test_tasks_are_deferred_until_the_host_asks(run_script: RunScript) -> None:
     body = """
     ran = []
     for index in range(3):
         api.launch(None, lambda: ran.append(index))
-    time.sleep(0.05)  # in which what is not held back would run
+    time.sleep(0.05)  # in which tasks that are not deferred would run
     counts = [len(ran)]
     for _ in range(4):
         api.stream_ready(None)  # a query lets one task run
@@ -166,7 +166,7 @@ def test_priorities_are_honored(run_script: RunScript) -> None:
         assert seeded(run_script, body, seed).split() == ["high"] * 3 + ["low"] * 3
 
 
-def test_a_process_ends_with_work_held_back(run_script: RunScript) -> None:
+def test_a_process_ends_with_deferred_tasks(run_script: RunScript) -> None:
     assert seeded(run_script, "api.launch(None, lambda: None); print('end')", 1).split() == ["end"]
 
 

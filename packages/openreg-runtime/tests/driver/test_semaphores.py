@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Semaphores: streams wait for a value that the host signals, and neither an engine nor a thread blocks meanwhile."""
+"""A stream waits until the host has signaled a value of a semaphore, without blocking an engine or a host thread."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Signals come when they come; a seed still selects one interleaving, and no order of waits hangs a program."""
+"""A seed selects one order of tasks also with semaphores, and no program hangs because of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Environment variables: what is accepted, what it means, and how the rest is refused."""
+"""Environment variables have their documented effect, and other values are refused with the accepted form."""
 
 from __future__ import annotations
 

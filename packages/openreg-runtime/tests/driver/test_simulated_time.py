@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time of another chip, which an observer keeps: schedules that were worked out by hand."""
+"""With an observer as time source, tasks begin and end at the simulated times that were computed by hand."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_work_that_has_begun_runs_without_a_wait(api: Api, chip: Chip, streams: 
     assert chip.times()["599"] == (2 * 599, 2 * 599 + 1)
 
 
-def test_work_that_could_still_be_overtaken_is_held_back(api: Api, chip: Chip, streams: list[int]) -> None:
+def test_tasks_that_could_still_be_overtaken_are_deferred(api: Api, chip: Chip, streams: list[int]) -> None:
     before = api.stats().launches
     for number in range(600):
         chip.launch(streams[0], str(number), "1")
@@ -255,7 +255,7 @@ def test_work_that_could_still_be_overtaken_is_held_back(api: Api, chip: Chip, s
     api.destroy_stream(urgent)
 
 
-def test_a_graph_runs_in_the_chips_time_and_tells_what_it_repeats(api: Api, chip: Chip, streams: list[int]) -> None:
+def test_a_graph_runs_in_simulated_time_and_reports_what_it_repeats(api: Api, chip: Chip, streams: list[int]) -> None:
     first, second, _ = streams
     api.begin_capture(first)
     chip.launch(first, "", "2")
@@ -336,7 +336,7 @@ def test_what_a_failed_device_skips_takes_no_time(api: Api, chip: Chip, streams:
 def test_time_is_real_again_afterwards(api: Api, streams: list[int]) -> None:
     chip = Chip(api)
     chip.launch(streams[0], "a", "100000")
-    chip.observer.end()  # runs what was held back
+    chip.observer.end()  # runs the deferred tasks
     assert chip.times() == {"a": (0, 100_000)}
     observer = Observer(api)
     begin, end = api.event(timed=True), api.event(timed=True)
@@ -387,7 +387,7 @@ except Exception as error:
     assert "unset it" in done.output
 
 
-def test_a_process_may_end_while_work_is_held_back(run_script: RunScript) -> None:
+def test_a_process_may_end_with_deferred_tasks(run_script: RunScript) -> None:
     """With callbacks of the driver's own: Python's may be gone by then."""
     done = run_script(
         """

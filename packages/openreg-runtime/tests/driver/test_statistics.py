@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counters of devices, streams and engines, readable while they work."""
+"""The counters of devices, streams and engines are right, also while the device works."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queues: order, priorities, pauses, waits between streams, and full queues."""
+"""Streams keep their order, honor priorities, wait for each other, and block launches while they are full."""
 
 from __future__ import annotations
 

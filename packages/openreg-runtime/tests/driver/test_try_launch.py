@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""orTryLaunchKernel(): a launch, unless it could have to wait; then nothing has happened."""
+"""orTryLaunchKernel() launches like orLaunchKernel(), or does nothing if a launch could block."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_it_launches_where_there_is_room_and_owns_the_state(api: Api, stream: in
     assert log == ["run", 7]
 
 
-def test_operands_are_told_if_the_caller_tells_them(api: Api) -> None:
+def test_operands_are_reported_if_the_caller_passes_them(api: Api) -> None:
     observer = Observer(api)
     address = api.malloc(4096)
     kernel = api.kernel(lambda: None)
@@ -194,7 +194,7 @@ print(" ".join(order), not_ready > 0)
 
 
 def test_with_a_seed_the_order_is_that_of_launches(run_script: RunScript) -> None:
-    """Work that is held back has to run at times: then the attempt does nothing, and the launch decides the order."""
+    """When deferred tasks have to run first, the attempt does nothing, and the launch decides the order."""
     seed = {"OPENREG_SCHEDULE_SEED": "5"}
     *launched, _ = run(run_script, LETTERS.replace("ANSWER", "1"), seed).split()
     *attempted, met_a_backlog = run(run_script, LETTERS.replace("ANSWER", "attempt(stream, run)"), seed).split()

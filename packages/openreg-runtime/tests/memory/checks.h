@@ -211,7 +211,7 @@ inline void observers_get_what_they_asked_for() {
   CHECK(cache.release(allocate(cache, 1000)) && all.size() == 7 && cache.empty());
 }
 
-inline void a_segment_is_mapped_once_while_somebody_holds_it() {
+inline void a_segment_is_mapped_once_while_it_is_in_use() {
   int opened = 0;
   int closed = 0;
   char memory[2] = {};
@@ -260,7 +260,7 @@ inline void check_all() {
   private_pools_keep_their_memory();
   emptying_frees_what_a_capture_kept_back();
   observers_get_what_they_asked_for();
-  a_segment_is_mapped_once_while_somebody_holds_it();
+  a_segment_is_mapped_once_while_it_is_in_use();
   launch_memory_is_used_again();
 }
 

@@ -112,7 +112,7 @@ void emptying_the_cache_waits_for_no_other_device() {
   check(reused(address) || active_bytes() == 0, "the block comes back");
 }
 
-void observers_are_told_in_order_beside_each_other() {
+void several_observers_get_all_events_in_order() {
   using Kind = runtime::MemoryEventKind;
   std::vector<runtime::MemoryEvent> all;
   std::vector<runtime::MemoryEvent> of_device_1;
@@ -129,13 +129,13 @@ void observers_are_told_in_order_beside_each_other() {
   runtime::device_allocator().allocate(kSize);
   const Kind expected[] = {Kind::kSegmentAllocated, Kind::kAllocated,     Kind::kStreamRecorded,
                            Kind::kFreeRequested,    Kind::kFreeCompleted, Kind::kSegmentReleased};
-  check(all.size() == std::size(expected), "an observer is told what happens while it is subscribed");
+  check(all.size() == std::size(expected), "an observer gets what happens while it is subscribed");
   for (size_t i = 0; i < all.size(); ++i) {
     check(all[i].kind == expected[i] && all[i].address == address && all[i].device == 0, "one by one, in order");
   }
   check(all[1].requested == kSize && all[1].allocated_bytes == all[1].size, "with sizes and totals");
   check(all[2].other_device == 1 && all[5].reserved_bytes == 0, "a use by a stream of another device too");
-  check(of_device_1.empty(), "an observer of one device is told of no other");
+  check(of_device_1.empty(), "an observer of one device gets nothing of another");
   runtime::stop_observing_memory(second);
   check_throws<c10::Error>([&] { runtime::stop_observing_memory(second); }, "a subscription is ended once");
   check_throws<c10::Error>([] { runtime::stop_observing_memory(0); }, "a number that names no subscription");
@@ -258,7 +258,7 @@ void what_a_kernel_warns_of_is_written_nowhere() {
     });
   }
   runtime::synchronize_device(0);
-  check(ran == 2 && counts.count == 0, "a kernel's warnings reach nobody");
+  check(ran == 2 && counts.count == 0, "a kernel's warnings reach no handler");
   TORCH_WARN("on the host");
   check(counts.count == 1, "warnings of the host do");
 }
@@ -301,7 +301,7 @@ int main() {
   threads_may_initialize_at_once();
   memory_waits_for_every_stream_that_uses_it();
   emptying_the_cache_waits_for_no_other_device();
-  observers_are_told_in_order_beside_each_other();
+  several_observers_get_all_events_in_order();
   wrong_observers_are_refused();
   callbacks_that_call_the_allocator_are_refused();
   a_callback_that_throws_is_not_called_again();

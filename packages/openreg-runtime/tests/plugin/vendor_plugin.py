@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Becomes vendor_plugin/__init__.py: the shape of every package with native parts."""
+"""The module of a plug-in with native parts, which is installed as vendor_plugin/__init__.py."""
 
 import openreg_runtime
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Aliases: CPU tensors over the bytes of device tensors, on which the kernel of a launch works.
+// Aliases. The kernels of this device execute on the CPU, so a launch passes them an alias of each operand: a CPU
+// tensor over the bytes of a device tensor, which does not own these bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,14 +15,16 @@
 
 namespace openreg::runtime {
 
-// Throws c10::Error, with the operation, the tensor and its storage, if a dense tensor reaches beyond its storage. This
-// happens after a storage was resized, as FSDP frees parameters: nothing may be read or written there. Aliases checks
-// all its tensors; a launch that passes addresses calls this function for the tensors behind them. Thread-safe.
+// Throws c10::Error, with the operation, the tensor and its storage, if a dense tensor reaches beyond its storage. Such
+// a tensor exists after its storage was resized to fewer bytes, by which FSDP frees parameters. A kernel must not
+// access it. Aliases checks all its tensors. A launch that passes addresses instead calls this function for the tensors
+// at these addresses. Thread-safe.
 OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& tensor);
 
 // A builder of the aliases of one launch. An alias has its tensor's sizes, strides, offset, dtype and lazy bits (conj,
-// neg). It addresses the tensor's bytes through the kernel view and owns none. Tensors that share a storage get aliases
-// that share one, so that PyTorch's overlap checks work. One object per launch. Not thread-safe.
+// neg). Its address is in the kernel view, the mapping of device memory that kernels dereference. Tensors that share a
+// storage get aliases that share one, so that PyTorch's overlap checks work. A launch uses one object, which is not
+// thread-safe.
 //
 // The bytes stay valid until the kernel has run, because the allocator reuses a block only for later tasks of its
 // stream.
@@ -32,26 +35,27 @@ class OPENREG_RUNTIME_API Aliases {
   // operation, for every other tensor and for one that reaches beyond its storage.
   at::Tensor operator()(const at::Tensor& tensor);
 
-  // Returns the descriptor from which the engine thread makes the alias later. This costs the calling thread less than
-  // operator(). Accepts the tensors that operator() accepts and throws its errors.
+  // Returns the descriptor from which the engine thread, which executes the kernel, makes the alias later. This costs
+  // the calling thread less than operator(). Accepts the tensors that operator() accepts and throws its errors.
   AliasRecord record(const at::Tensor& tensor);
 
-  // Returns an alias of a CPU tensor that does not own its bytes, because a launch must not own a tensor with a Python
-  // object. The caller keeps the memory valid until the kernel has run. Either the caller synchronizes, or the memory
-  // is pinned and its allocator waits. Throws c10::Error if the tensor reaches beyond its storage.
+  // Returns an alias of a CPU tensor. A launch needs it because it must not own the tensor, which may have a Python
+  // object (see launch() in launch.h). The caller keeps the bytes valid until the kernel has run. It either
+  // synchronizes, or the memory is pinned and the use on the stream is recorded with its allocator. Throws c10::Error
+  // if the tensor reaches beyond its storage.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
-  // Sets the access that is reported to observers for the tensors that follow. It is orAccessRead at first.
+  // Sets the access that is reported to observers for the tensors of later calls. It is orAccessRead at first.
   Aliases& as(orAccess access) {
     access_ = access;
     return *this;
   }
 
-  // Returns the operands of all tensors so far, for launch(), or null if Operands::wanted() was false when this object
-  // was made. Valid as long as this object.
+  // Returns the operands of all tensors so far, for the argument of launch(). Returns null if Operands::wanted() was
+  // false when this object was made. Valid as long as this object.
   const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
 
-  // `operation` is the name in errors. It must outlive this object.
+  // `operation` is the operation's name in error messages. It must outlive this object.
   explicit Aliases(const char* operation) : operation_(operation) {}
 
  private:

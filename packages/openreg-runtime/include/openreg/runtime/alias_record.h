@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The descriptors from which aliases are made on the engine thread, and the storages of those aliases.
+// Descriptors of aliases: the values from which an engine thread makes the aliases of a launch (see alias.h) when it
+// executes the kernel. Also the storages of those aliases.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,18 +16,19 @@
 
 namespace openreg::runtime {
 
-// The storages of the aliases of one execution of a kernel, by their numbers. An alias addresses either the bytes of
-// its tensor or a stand-in: zeros in host memory. With stand-ins a kernel can be tried without any access to the
-// device's memory. In both cases, aliases share a storage if their tensors do. Not thread-safe.
+// The storages of the aliases of one execution of a kernel. Aliases (alias.h) numbers the storages of a launch from 0,
+// and aliases share a storage if their tensors do. All storages of an object contain either the bytes of the tensors or
+// stand-ins. A stand-in is host memory filled with zeros, with which a kernel can be tried without access to the
+// device's memory. Not thread-safe.
 class OPENREG_RUNTIME_API AliasStorages {
  public:
   enum class Bytes : uint8_t { kOfTensor, kStandIn };
 
   explicit AliasStorages(Bytes bytes = Bytes::kOfTensor) : bytes_(bytes) {}
 
-  // Returns the storage of `number`, which the first call makes from `address` and `nbytes` (in bytes). A stand-in has
-  // its own memory and ignores `address`. Throws std::bad_alloc if the host has no memory for a stand-in. Valid until
-  // this object gets another storage.
+  // Returns the storage with this number. The first call makes it, of `nbytes` bytes at `address`. A stand-in has its
+  // own memory and ignores `address`. Throws std::bad_alloc if the host has no memory for a stand-in. The reference is
+  // valid until a call makes another storage.
   const c10::Storage& get(uint32_t number, void* address, size_t nbytes);
 
  private:
@@ -34,18 +36,18 @@ class OPENREG_RUNTIME_API AliasStorages {
   c10::SmallVector<c10::Storage, 4> storages_;
 };
 
-// A descriptor: the value from which an alias is made (see Aliases in alias.h). A launch owns descriptors, and the
-// engine thread makes the aliases when the kernel runs. The host thus stores only a few numbers, and one thread both
-// allocates and frees the aliases, from its own caches. One thread makes a descriptor, and one thread at a time uses
-// it. It does not own the tensor's memory.
+// A descriptor of an alias. The launch owns it, and the engine thread makes the alias from it when the kernel runs. The
+// launching thread thus stores only a few numbers, and the engine thread both allocates and frees the aliases, which
+// malloc() serves from the caches of that thread. One thread at a time uses a descriptor. It does not own the tensor's
+// memory.
 class OPENREG_RUNTIME_API AliasRecord {
  public:
   // Makes the descriptor of an undefined tensor.
   AliasRecord() = default;
 
-  // Returns the alias, which the first call makes. That call adds the storage to `storages` if its number is new there,
-  // so all descriptors of a launch take one `storages`. Later executions of the kernel, by a graph, get that same alias
-  // as the previous execution left it. Valid as long as this object.
+  // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if its number is
+  // new there, so all descriptors of a launch must be opened with one `storages`. A replay of a graph gets the alias of
+  // the previous replay, with all changes that the kernel made to it. Valid as long as this object.
   at::Tensor& open(AliasStorages& storages);
 
  private:
@@ -54,7 +56,7 @@ class OPENREG_RUNTIME_API AliasRecord {
 
   static constexpr size_t kInlineDims = 5;
 
-  // Copies the dtype, the lazy bits and the bit of a wrapped number.
+  // Copies the dtype, the lazy bits (conj, neg) and the flag of a wrapped number, which weakens type promotion.
   void set_bits(const c10::TensorImpl& tensor) {
     dtype_ = tensor.dtype();
     is_conj_ = tensor.is_conj();
@@ -72,8 +74,8 @@ class OPENREG_RUNTIME_API AliasRecord {
   uint32_t storage_ = 0;  // number of the storage
   caffe2::TypeMeta dtype_;
   size_t dims_ = 0;
-  // The members below are not initialized, because they are large and a launch has several descriptors. Aliases sets
-  // those that the kind uses.
+  // The plain members below are not initialized, because they are large and a launch has several descriptors. Aliases
+  // sets those that the kind uses.
   void* address_;  // address of the storage that the kernel dereferences
   size_t nbytes_;  // size of the storage in bytes
   int64_t storage_offset_;

@@ -11,16 +11,18 @@ namespace openreg::runtime {
 
 // Returns the caching allocator of device memory (source: c10::DeviceAllocator). A block belongs to the stream that was
 // current when it was allocated. After its release, later tasks of that stream may reuse it at once. The context of a
-// DataPtr is the device address itself. An allocation may release the GIL while it waits for the device. It throws
-// c10::OutOfMemoryError if that does not free enough memory. Thread-safe. Valid until the process ends.
+// DataPtr is the device address itself. If no free block fits, an allocation may block until the tasks of the device
+// are complete, and releases the GIL while it blocks. It throws c10::OutOfMemoryError if there is still no room.
+// Thread-safe. Valid until the process ends.
 OPENREG_RUNTIME_API c10::DeviceAllocator& device_allocator();
 
-// Returns the part of a device's capacity, from 0 to 1, that its caching allocator may reserve. At first it is that of
-// PYTORCH_ALLOC_CONF (per_process_memory_fraction), or 1. Throws c10::Error if the index is out of range. Thread-safe.
+// Returns the part of a device's capacity, from 0 to 1, that its caching allocator may reserve. Before the first
+// set_memory_fraction() it is per_process_memory_fraction of PYTORCH_ALLOC_CONF, or 1 without that setting. Throws
+// c10::Error if the index is out of range. Thread-safe.
 OPENREG_RUNTIME_API double memory_fraction(c10::DeviceIndex index);
 // Sets the part of a device's capacity that its caching allocator may reserve (source:
-// torch.cuda.set_per_process_memory_fraction()). Segments that exceed it stay reserved. Throws c10::Error if the index
-// is out of range, c10::ValueError if `fraction` is not from 0 to 1. Thread-safe.
+// torch.cuda.set_per_process_memory_fraction()). Memory that is already reserved beyond it stays reserved. Throws
+// c10::Error if the index is out of range, and c10::ValueError if `fraction` is not from 0 to 1. Thread-safe.
 OPENREG_RUNTIME_API void set_memory_fraction(c10::DeviceIndex index, double fraction);
 
 // Returns the size in bytes of the allocated block of device_allocator() that begins at `address`, or 0 if there is

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queries of streams that are capturing: they record tasks for a graph instead of executing them.
+// Queries of captures. While a stream is capturing, it records its tasks for a graph instead of executing them (source:
+// CUDA graphs).
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -10,8 +11,8 @@
 
 namespace openreg::runtime {
 
-// Returns the driver's id of the capture that the stream takes part in, from 1 on, or 0 if there is none. An
-// invalidated capture has an id until it ends. Throws c10::Error for an unknown stream. Thread-safe.
+// Returns the driver's id of the capture in which the stream takes part. Ids start at 1, and 0 means that the stream is
+// not capturing. An invalidated capture has an id until it ends. Throws c10::Error for an unknown stream. Thread-safe.
 OPENREG_RUNTIME_API uint64_t capture_id(c10::Stream stream);
 
 // Returns true if capture_id() is not 0 (source: c10::impl::DeviceGuardImplInterface::isStreamCapturing).

@@ -13,7 +13,8 @@ namespace openreg::runtime {
 // The device type of this backend; its dispatch key has the same name.
 constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 
-// All functions of this header are thread-safe.
+// All functions of this header are thread-safe. Calls of functions that never initialize the device may precede a fork,
+// after which the child can use the device.
 
 // Returns the number of devices, or 0 if an environment variable of the driver is invalid. Never initializes the
 // device.
@@ -31,8 +32,8 @@ OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 // Same as `exchange_device()`, except that a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
-// A guard that makes a device current and restores the previous one in its destructor. It makes no virtual call, unlike
-// c10::DeviceGuard. The constructor throws c10::Error if the index is out of range.
+// A guard that makes a device current and restores the previous one in its destructor. Unlike c10::DeviceGuard, it
+// makes no virtual call. The constructor throws c10::Error if the index is out of range.
 class CurrentDevice {
  public:
   explicit CurrentDevice(c10::DeviceIndex index) : previous_(exchange_device(index)), index_(index) {}
@@ -52,10 +53,11 @@ class CurrentDevice {
 
 // Initializes this backend once: the driver, and PyTorch's state of the device type. Every function that needs the
 // driver calls this one. Throws c10::ValueError if an environment variable of the runtime is invalid. Throws c10::Error
-// if one of the driver is, and in a forked child of a process that used the device.
+// if an environment variable of the driver is invalid, or in a forked child of a process that used the device.
 OPENREG_RUNTIME_API void ensure_initialized();
-// Starts the driver only: the part of ensure_initialized() that PyTorch calls through the hook init() (source:
-// at::Context::lazyInitDevice). All other code calls ensure_initialized(), which throws the same errors.
+// Starts the driver only. PyTorch calls this through the hook init() when ensure_initialized() initializes its state of
+// the device type (source: at::Context::lazyInitDevice). All other code calls ensure_initialized(), which throws the
+// errors of this function.
 OPENREG_RUNTIME_API void start_driver();
 // Returns true if the driver has been started in this process and is usable: neither in a forked child nor at exit.
 OPENREG_RUNTIME_API bool is_initialized() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fallback: the kernel of all operators that have none for this device.
+// The boxed fallback: the kernel that the dispatcher calls for all operators that have none for this device.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -9,11 +9,12 @@
 
 namespace openreg::runtime {
 
+// A boxed kernel: takes the arguments of `op` from the stack and pushes its results.
 using FallbackHandler = void (*)(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// Sets the handler of the fallback and returns the previous one. Null removes the handler. PyTorch accepts one fallback
-// per dispatch key, so this library registers it, and it passes every call to the handler. Without a handler a call
-// throws c10::NotImplementedError, with the operator and the missing package. Thread-safe.
+// Sets the handler of the fallback and returns the previous one. A null `handler` removes it. PyTorch accepts one
+// fallback per dispatch key. This library registers it, and every call of the fallback calls the handler. Without a
+// handler, a call throws c10::NotImplementedError, with the operator and the missing package. Thread-safe.
 OPENREG_RUNTIME_API FallbackHandler set_fallback_handler(FallbackHandler handler);
 
 }  // namespace openreg::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random number generator of the device (source: c10::GeneratorImpl), and the Philox states of launches.
+// The random number generator of the device (source: c10::GeneratorImpl), and the Philox states of launches. Philox is
+// a counter-based generator: a seed and an offset determine each number, so threads compute numbers independently.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -15,16 +16,16 @@
 
 namespace openreg::runtime {
 
-// The place in a Philox sequence at which a replay of a graph starts. A task that is enqueued before the replay writes
-// it on the device.
+// The seed and offset at which the random numbers of one replay of a graph start. A task that is enqueued before the
+// replay sets them.
 struct PhiloxCell {
   uint64_t seed;
   uint64_t offset;  // in units of 128 bits
 };
 
-// The place in a Philox sequence at which a kernel starts (source: at::PhiloxCudaState). A launch captures it by value.
-// A kernel in a graph starts at a fixed distance from the start of the replay. Only the kernel, when it runs, may call
-// seed() and offset().
+// The seed and offset at which the random numbers of a kernel start (source: at::PhiloxCudaState). The kernel captures
+// this object by value. In a graph, they start at a fixed distance from those of the replay, which are known only when
+// the replay runs. Therefore only the kernel, while it runs, may call seed() and offset().
 class PhiloxState {
  public:
   PhiloxState(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
@@ -39,21 +40,21 @@ class PhiloxState {
   std::shared_ptr<const PhiloxCell> cell_;  // null outside of a graph
 };
 
-// A generator of counter-based random numbers. The host reserves a kernel's numbers at the launch, so results depend
-// neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the layout
-// that torch/distributed/tensor/_random.py reads).
+// A Philox generator. The host reserves a kernel's numbers at the launch, so results depend neither on the order of
+// tasks nor on the number of threads. get_state() returns 16 bytes: seed, then offset (source: the layout that
+// torch/distributed/tensor/_random.py reads).
 class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  public:
   explicit Generator(c10::DeviceIndex index);
 
-  // Reserves `count` numbers of 128 bits for one launch on the current stream, or, if the stream is capturing, for the
-  // launch in each replay. Locks mutex_, so the caller must not hold it. Throws c10::Error if the capture was not begun
-  // by torch.accelerator.Graph.
+  // Reserves `count` numbers of 128 bits for one launch on the current stream, and returns where they start. If the
+  // stream is capturing, reserves as many in each replay. Locks mutex_, so the caller must not hold it. Throws
+  // c10::Error if the capture was not begun by torch.accelerator.Graph.
   PhiloxState reserve(uint64_t count);
 
-  // The interface of c10::GeneratorImpl. The caller holds mutex_ if threads share the generator. Functions that read or
-  // set the offset or the state, or set the seed, throw c10::Error while the current stream is capturing.
-  // graphsafe_get_state() and graphsafe_set_state() do not.
+  // The functions below override c10::GeneratorImpl's. The caller holds mutex_ if threads share the generator.
+  // Functions that read or set the offset or the state, or set the seed, throw c10::Error while the current stream is
+  // capturing, except graphsafe_get_state() and graphsafe_set_state().
   void set_current_seed(uint64_t seed) override;
   uint64_t current_seed() const override;
   uint64_t seed() override;
@@ -64,9 +65,10 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 #if OPENREG_TORCH_HAS_PHILOX_STATE
-  // Reserves `increment` numbers of 32 bits, rounded up to a multiple of 4, and returns their place in three tensors of
-  // one int64. While the current stream is capturing, `seed` and `offset` are on the device, and each replay writes
-  // them. Otherwise all three are on the CPU. The caller holds mutex_ if threads share the generator.
+  // Reserves `increment` numbers of 32 bits, rounded up to a multiple of 4. Sets three tensors of one int64 to the
+  // place at which they start: `seed`, and the sum of `offset` and `intragraph_offset`. While the current stream is
+  // capturing, `seed` and `offset` are on the device, and each replay writes them. Otherwise all three are on the CPU.
+  // The caller holds mutex_ if threads share the generator.
   void philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) override;
 #endif
 
@@ -80,17 +82,17 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
 
   Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
   Generator* clone_impl() const override;
-  PhiloxState reserve_locked(uint64_t count);  // reserve(), except that the caller holds mutex_
+  PhiloxState reserve_locked(uint64_t count);  // same as reserve(), except that the caller holds mutex_
   void check_not_capturing(const char* function) const;
 
   c10::intrusive_ptr<State> state_;  // shared by generators of graphsafe_get_state() and graphsafe_set_state()
 };
 
-// Returns the default generator of a device, which the first call makes. -1 means the current device. Throws c10::Error
-// if the index is out of range. Thread-safe. Valid until the process ends.
+// Returns the default generator of a device, which the first call makes. An index of -1 means the current device.
+// Throws c10::Error if the index is out of range. Thread-safe. Valid until the process ends.
 OPENREG_RUNTIME_API const at::Generator& default_generator(c10::DeviceIndex index = -1);
-// Makes a generator with PyTorch's default seed. -1 means the current device. Throws c10::Error if the index is out of
-// range. Thread-safe.
+// Returns a new generator with PyTorch's default seed. An index of -1 means the current device. Throws c10::Error if
+// the index is out of range. Thread-safe.
 OPENREG_RUNTIME_API at::Generator make_generator(c10::DeviceIndex index = -1);
 // Returns the implementation of `generator`, or of the device's default generator if `generator` has no value or is
 // undefined. Throws c10::Error if it belongs to another device. Thread-safe. Valid as long as the generator.

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that release the GIL while a thread blocks. The library reaches Python only through the hooks set here.
+// Releases Python's GIL while a thread blocks on the device. This library does not link Python, so the Python module
+// passes it the functions that release and acquire the GIL.
 #pragma once
 
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
 
-// A table of functions that release and acquire the GIL, because this library does not link Python. `release` returns a
-// token for `acquire`, or null if the calling thread does not hold the GIL. `interpreter_ended_elsewhere` returns true
-// if another thread has finalized Python, so that the calling thread can never acquire the GIL again.
+// The functions of the Python module. `release` returns a token for `acquire`, or null if the calling thread does not
+// hold the GIL. `interpreter_ended_elsewhere` returns true if another thread has finalized Python, so that the calling
+// thread can never acquire the GIL again.
 struct GilHooks {
   void* (*release)();
   void (*acquire)(void* token);
   bool (*interpreter_ended_elsewhere)();
 };
 
-// Sets the hooks, by a copy that is valid until the process ends. The Python module calls this once. Thread-safe.
+// Sets the functions. The library copies them. The Python module calls this once. Thread-safe.
 OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
 
-// Blocks until the process ends if another thread has finalized Python, else returns at once. If the calling thread
-// went on, its next attempt to acquire the GIL would end it by unwinding its stack. PyTorch acquires the GIL in
-// destructors, where that aborts the process. Thread-safe.
+// Blocks until the process ends if another thread has finalized Python, and returns at once otherwise. If the function
+// returned, the calling thread's next attempt to acquire the GIL would end the thread by unwinding its stack. PyTorch
+// acquires the GIL in destructors, in which unwinding aborts the process. Thread-safe.
 OPENREG_RUNTIME_API void rest_if_interpreter_ended();
 
 // A guard that releases the GIL, if the calling thread holds it, and acquires it again in its destructor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Releases the GIL and the calling thread's OpenMP threads while the calling thread blocks on the device.
+// A guard for a thread that is about to block on the device: it releases the GIL and ends the thread's OpenMP threads.
 #pragma once
 
 #include "openreg/runtime/export.h"
@@ -8,13 +8,14 @@
 namespace openreg::runtime {
 
 // Ends the OpenMP threads of the calling thread, if it has any. Its next parallel CPU operator starts new ones, which
-// takes about 50 us. The reason is that OpenMP counts all threads of the process. If they exceed the cores, the
-// engine's threads sleep between two parallel kernels. To wake them takes four times as long as a small kernel. Does
-// nothing if the OpenMP library has no such call. Thread-safe.
+// takes about 50 us. The threads are ended because GNU OpenMP counts those of the whole process. If they outnumber the
+// cores, the OpenMP threads of the engine, which executes kernels, sleep instead of spin between two parallel kernels.
+// Waking them takes four times as long as a small kernel. Does nothing if the OpenMP library has no such call.
+// Thread-safe.
 OPENREG_RUNTIME_API void release_openmp_threads() noexcept;
 
-// A guard that ends the OpenMP threads of the calling thread and releases the GIL. Its destructor acquires the GIL as
-// that of GilRelease does.
+// A guard that ends the OpenMP threads of the calling thread and releases the GIL. Its destructor acquires the GIL in
+// the same way as that of GilRelease.
 class HostWait {
  public:
   HostWait() = default;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches: functions that enqueue a kernel, which is any callable.
+// Launches: functions that enqueue a kernel, which is any callable, on a stream. An engine thread of the driver
+// executes the kernel later.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -18,31 +19,33 @@
 namespace openreg::runtime {
 
 // Returns true if the calling thread flushes denormal numbers to zero. torch.set_flush_denormal() sets this mode for
-// its calling thread only, so a launch passes it on to the engine thread.
+// its calling thread only, so a launch passes the mode to the engine thread.
 inline bool flushes_denormals() {
   static const volatile float smallest = std::numeric_limits<float>::denorm_min();
   return smallest == 0.0F;
 }
 
-// Prepares the calling engine thread for an ATen kernel: inference mode, no autograd, no warnings, the number of
-// threads of OPENREG_NUM_THREADS. `flush_denormals` is that mode of the thread that launched the kernel.
+// Prepares the calling engine thread for an ATen kernel: sets inference mode, the number of threads of
+// OPENREG_NUM_THREADS and flushing of denormal numbers, and disables autograd and warnings. `flush_denormals` is the
+// result of flushes_denormals() on the thread that launched the kernel.
 OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 
-// Returns the address in the kernel view, which a kernel dereferences, of a device address. Throws c10::Error if the
-// driver cannot start. Thread-safe.
+// Converts a device address into its address in the kernel view, the mapping of device memory that kernels dereference,
+// because an access to the device address itself faults. Throws c10::Error if the driver cannot start. Thread-safe.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
-// Enqueues a kernel. Blocks while the stream's queue is full, for example. Releases the GIL while it blocks, because an
-// earlier kernel may need another Python thread to go on. Takes ownership of `kernel.state`, also if it throws, and
-// `kernel.release` must not be null. `operands` and errors are those of launch(). Thread-safe.
+// Enqueues a kernel of the driver's type; launch() calls this. Blocks while the stream's queue is full, for example.
+// Releases the GIL while it blocks, because an earlier task may complete only after another Python thread has run.
+// Takes ownership of `kernel.state`, also if it throws, and `kernel.release` must not be null. `operands` and errors
+// are those of launch(). Thread-safe.
 OPENREG_RUNTIME_API void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands = nullptr);
 
 // Writes the text of the current exception to `message`, at most `message_size` bytes, and returns the code that the
-// kernel then returns. Call it in a catch block of a kernel.
+// kernel must return. Kernels of the driver's type call this in a catch block.
 OPENREG_RUNTIME_API orError_t describe_exception(char* message, size_t message_size) noexcept;
 
-// Same as `launch()`, except that the kernel is the result of `make()`, constructed in place, because a large callable
-// is expensive to move. `make()` may still add to `operands`.
+// Same as `launch()` below, except that the kernel is the result of `make()`, constructed in place, because a large
+// callable is expensive to move. `make()` may add to `operands`.
 template <class Make>
 void launch_made(const char* name, c10::Stream stream, Make&& make, const Operands* operands = nullptr) {
   struct State final : LaunchOwned {
@@ -64,15 +67,15 @@ void launch_made(const char* name, c10::Stream stream, Make&& make, const Operan
                 operands);
 }
 
-// Enqueues `kernel()` on a stream. Blocks only if the queue is full or launches are synchronous
-// (OPENREG_LAUNCH_BLOCKING), and releases the GIL while it blocks. The callable is moved into the launch, and the
-// engine thread destroys it. It must therefore own no device tensor and nothing that has a Python object. It must not
-// change its captures, because a graph may execute it again. An exception that it throws becomes the device's sticky
-// error, whose text contains `name`.
+// Enqueues `kernel()` on a stream. Blocks only if the queue is full, if launches are synchronous
+// (OPENREG_LAUNCH_BLOCKING) or if tasks are deferred, and releases the GIL while it blocks. The callable is moved into
+// the launch, and the engine thread destroys it. It must therefore own no device tensor and nothing that has a Python
+// object. It must not change its captures, because a graph may execute it again. An exception that it throws becomes
+// the device's sticky error, whose text contains `name`.
 //
-// `name` is valid until the kernel has run: a literal, or the name in an operator's schema.
+// `name` must stay valid until the kernel has run. A literal and the name in an operator's schema do.
 //
-// `operands` are all memory that the kernel reads and writes. They are null if no observer requires them (see
+// `operands` are all memory that the kernel reads and writes. They may be null if no observer requires them (see
 // Operands::wanted()), or if they are unknown.
 //
 // Throws the device's sticky error, a c10::AcceleratorError. Throws c10::Error inside a callback of observe_memory().
@@ -82,8 +85,8 @@ void launch(const char* name, c10::Stream stream, Kernel&& kernel, const Operand
   launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); }, operands);
 }
 
-// Same as `launch()` on a stream, except that the stream is the current stream of `device`. -1 means the current
-// device.
+// Same as `launch()` on a stream, except that the stream is the calling thread's current stream of `device`. An index
+// of -1 means the current device.
 template <class Kernel>
 void launch(const char* name, c10::DeviceIndex device, Kernel&& kernel, const Operands* operands = nullptr) {
   launch(name, current_stream(device), std::forward<Kernel>(kernel), operands);

@@ -29,12 +29,12 @@ extern "C" {
 
 /* One launch: the stream, the kernel and its arguments. */
 typedef struct orLaunch {
-  size_t size; /* sizeof(orLaunch) */
+  size_t size; /* sizeof(orLaunch), by which the runtime detects another layout */
   /* Null means the calling thread's current stream of `device`, which torch.openreg.current_stream() returns. */
   orStream_t stream;
   int device; /* -1: the calling thread's current device; read only if `stream` is null */
-  /* The name in errors and for observers. It must stay valid until the kernel has run, or, in a capture, as long as the
-   * graph. A literal does if its code stays loaded. */
+  /* The kernel's name in errors and for observers. It must stay valid until the kernel has run, or, in a capture, as
+   * long as the graph. A string literal is valid as long as its library is loaded. */
   const char* name;
   /* The kernel. It runs on an engine thread in the state of PyTorch's kernels: no autograd, the number of threads of
    * OPENREG_NUM_THREADS, denormal numbers flushed to zero if the launching thread does. It receives the launch's copy
@@ -54,22 +54,23 @@ typedef struct orLaunch {
 typedef struct orLaunchEntry {
   size_t size; /* of the runtime's table, in bytes; a newer runtime may add members at its end */
   unsigned int version;
-  /* Offset in bytes from a device address to its address in the kernel view, which a kernel dereferences. */
+  /* Offset in bytes from a device address to its address in the kernel view, the mapping of device memory that kernels
+   * dereference. */
   ptrdiff_t kernel_view_offset;
   /* Enqueues the kernel. Blocks while the stream's queue is full, and releases the GIL while it blocks. Returns the
    * errors of orLaunchKernel(). A capturing stream records the launch with its copy of the arguments, which the graph
-   * owns, so the kernel must not change them. After Python was finalized the GIL cannot be acquired. Then the calling
-   * thread ends here or sleeps until the process ends, as in every call from Python. */
+   * owns, so the kernel must not change them. After Python was finalized, the GIL cannot be acquired. A call that has
+   * released the GIL then does not return: its thread ends, or sleeps until the process ends. */
   orError_t (*launch)(const orLaunch* launch);
-  /* Returns 1 if observers require operands, else 0: orOperandsWanted(). */
+  /* Returns 1 if observers require operands, else 0, as orOperandsWanted() does. */
   int (*operands_wanted)(void);
   /* Returns the text (function, cause, remedy) of the calling thread's last failure in this table or in
    * orGetLaunchEntry(), or an empty text. Valid until the thread's next such failure. */
   const char* (*last_error_message)(void);
 } orLaunchEntry;
 
-/* Sets *entry to the table of a version, after it has initialized the device if necessary. Returns orErrorNotSupported
- * if this runtime does not support the version. After every failure *entry is null. */
+/* Sets *entry to the table of a version. Initializes the device if necessary. Returns orErrorNotSupported if this
+ * runtime does not support the version. After every failure *entry is null. */
 OPENREG_RUNTIME_API orError_t orGetLaunchEntry(unsigned int version, const orLaunchEntry** entry);
 
 /* Same as `last_error_message()` of the table, for callers that have no table yet. */

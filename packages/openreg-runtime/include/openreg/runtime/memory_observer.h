@@ -12,17 +12,19 @@
 
 namespace openreg::runtime {
 
+// The kinds of events. A segment is one allocation of the driver, and a block is a part of a segment that serves one
+// allocation of a program.
 enum class MemoryEventKind : uint8_t {
   kAllocated,         // a block was allocated
-  kStreamRecorded,    // record_stream(): another stream uses an allocated block, too
+  kStreamRecorded,    // another stream uses an allocated block, too (Tensor.record_stream())
   kFreeRequested,     // a block was released; streams may still use it
   kFreeCompleted,     // no stream uses a released block any more, so it may be allocated again
   kSegmentAllocated,  // a segment was allocated by the driver
   kSegmentReleased,   // a segment is about to be released to the driver
-  kOutOfMemory,       // an allocation failed, after all cached memory that may be released was released
+  kOutOfMemory,       // an allocation failed, although all cached memory that may be released was released
 };
 
-// Returns the bit of a kind in MemoryObserver::kinds.
+// Returns the bit that stands for a kind in MemoryObserver::kinds.
 constexpr uint32_t memory_event_bit(MemoryEventKind kind) {
   return uint32_t{1} << static_cast<unsigned>(kind);
 }
@@ -44,9 +46,10 @@ struct MemoryEvent {
   size_t free_bytes;                                       // kOutOfMemory: bytes that the driver can still allocate
 };
 
-// An observer: a callback and the events for which it is called. The callback runs on the thread that causes the event,
-// any thread of the process, engine threads included, with or without the GIL. It runs with the allocator of that
-// device locked, so the events of one device arrive one at a time and in order. It must be short, and must not
+// An observer: a callback and the events for which it is called. The callback runs on the thread that causes the event.
+// That may be any thread of the process, also an engine thread, with or without the GIL. It runs while the allocator of
+// the event's device is locked, so the events of one device arrive one at a time and in order. It must be short, and
+// must not
 //   - acquire the GIL or a lock whose holder may allocate or release device memory, because that thread may be blocked
 //     on the allocator's lock;
 //   - block on the device;

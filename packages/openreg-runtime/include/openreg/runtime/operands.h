@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory ranges that a launch reads and writes, for observers.
+// Operands: the memory ranges that a launch reads and writes. The driver reports them to observers, such as sanitizers
+// and performance predictors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +13,12 @@
 
 namespace openreg::runtime {
 
-// A list of the memory ranges that one launch reads and writes, for observers such as sanitizers and performance
-// predictors (see orOperand in openreg.h). Gather it only if wanted() is true, because it takes time. Not thread-safe.
+// The operands of one launch (see orOperand in openreg.h). Callers add operands only if wanted() returns true, because
+// that takes time. Not thread-safe.
 class OPENREG_RUNTIME_API Operands {
  public:
-  // Returns true if an observer or a capture requires operands. Costs one call of the driver. Thread-safe.
+  // Returns true if an observer requires operands, or a capture records them for observers of its replays. Costs one
+  // call of the driver. Thread-safe.
   static bool wanted() noexcept { return orOperandsWanted() != 0; }
 
   // Adds the bytes of a tensor, from its first element to its last. Adds nothing if the tensor is undefined or has no

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The conversion of the driver's status codes to PyTorch's exceptions.
+// Converts the driver's status codes to PyTorch's exceptions.
 #pragma once
 
 #include <c10/macros/Macros.h>
@@ -10,7 +10,8 @@
 
 namespace openreg::runtime {
 
-// Throws the exception of a code, with the driver's last message of the calling thread, which it clears:
+// Throws the exception that corresponds to a code. Its text is the driver's last message of the calling thread, which
+// this function clears. The columns are the code, the exception, and the exception in Python:
 //   orErrorMemoryAllocation    c10::OutOfMemoryError    torch.OutOfMemoryError
 //   orErrorLaunchFailure       c10::AcceleratorError    torch.AcceleratorError
 //   orErrorDeviceLost          c10::AcceleratorError    torch.AcceleratorError
@@ -18,12 +19,12 @@ namespace openreg::runtime {
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
 //   all others                 c10::Error               RuntimeError
-// With orErrorDeinitialized it blocks until the process ends if another thread has finalized Python (see gil.h).
+// For orErrorDeinitialized, blocks until the process ends if another thread has finalized Python (see gil.h).
 // Thread-safe.
 [[noreturn]] OPENREG_RUNTIME_API void throw_status(orError_t status, c10::SourceLocation location);
 
-// Same as `throw_status()`, except that it warns. For destructors and other code that must not throw. It is silent if
-// Python turns the warning into an error.
+// Same as `throw_status()`, except that it warns instead of throwing. Destructors and other code that must not throw
+// use it. It is silent if Python turns the warning into an error.
 OPENREG_RUNTIME_API void warn_status(orError_t status) noexcept;
 
 }  // namespace openreg::runtime

@@ -9,17 +9,18 @@
 
 namespace openreg::runtime {
 
+// The effect of a synchronizing call: none, a warning, or an error.
 enum class SyncDebugMode : uint8_t { kDefault = 0, kWarn = 1, kError = 2 };
 
-// Returns the mode, which is one for all threads of the process. Thread-safe.
+// Returns the mode. All threads of the process share one mode. Thread-safe.
 OPENREG_RUNTIME_API SyncDebugMode sync_debug_mode() noexcept;
 // Sets the mode of all threads of the process. Thread-safe.
 OPENREG_RUNTIME_API void set_sync_debug_mode(SyncDebugMode mode) noexcept;
 
-// Warns in mode kWarn, throws c10::Error in mode kError. Call it before the host synchronizes with a stream. Call it
-// also before the enqueue of the tasks for which the host then waits, because an enqueued task may use memory of the
-// caller. synchronize_device() does not call it, because a program that synchronizes a whole device intends to.
-// Thread-safe.
+// Warns in mode kWarn, and throws c10::Error in mode kError. An operator that synchronizes with a stream calls this
+// first, before it enqueues the tasks for which it then waits. If it threw later, these tasks would still use memory of
+// the caller. synchronize_device() does not call this, because a program that synchronizes a whole device does so on
+// purpose. Thread-safe.
 OPENREG_RUNTIME_API void warn_or_error_on_sync();
 
 }  // namespace openreg::runtime

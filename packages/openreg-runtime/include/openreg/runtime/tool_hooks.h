@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Facts for tools such as sanitizers, which the callbacks of orSubscribe() (openreg.h) do not supply: the tensors
-// behind operands, the reason of a call of the driver, and allocations of pinned memory. In this header, a subscriber
-// is a tool that has called orSubscribe().
+// Hooks and queries for tools such as sanitizers, which need more than the callbacks of orSubscribe() (openreg.h)
+// report: the tensors behind operands, the reason of a call of the driver, allocations of pinned memory, and red zones.
+// In this header, a subscriber is a tool that has called orSubscribe(). A red zone is a range of bytes after an
+// allocation, by which a tool detects kernels that write beyond it.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -17,7 +18,7 @@
 
 namespace openreg::runtime {
 
-// The tensor behind the orOperand (openreg.h) with this address and size.
+// The layout of a tensor that is an operand of a launch, with the address and size of its orOperand (openreg.h).
 struct OperandLayout {
   const void* address;
   size_t size;  // bytes from the first element to the last
@@ -26,10 +27,10 @@ struct OperandLayout {
   c10::SmallVector<int64_t, 5> strides;  // in elements
 };
 
-// Returns the layouts of the tensors behind the operands of the calling thread's current launch, in the order in which
-// Operands::add() added them. The first add() of an Operands object clears the list of its thread. Valid until that
-// thread adds another tensor. A subscriber calls this in its callbacks `submit` and `capture`, which run on the thread
-// that launches, and finds the layout of an operand by address and size.
+// Returns the layouts of the operands of the calling thread's current launch, in the order in which Operands::add()
+// added them. The first add() of an Operands object clears the list of its thread. Valid until that thread adds another
+// tensor. A subscriber calls this in its callbacks `submit` and `capture`, which run on the thread that launches, and
+// finds the layout of an operand by address and size.
 OPENREG_RUNTIME_API const std::vector<OperandLayout>& operand_layouts() noexcept;
 
 // The reason for which a thread calls the driver.
@@ -37,9 +38,9 @@ enum class CallReason : uint8_t {
   kProgram,    // the program's own call, or an implicit wait (OPENREG_LAUNCH_BLOCKING)
   kWait,       // the program waits for a stream
   kAllocator,  // an allocator waits, or records or queries an event, to find out when freed memory may be reused
-  kPoison,     // the allocator fills new memory with the poison pattern
-  kRedZone,    // the allocator fills the red zone of a block, see ToolHooks
-  kTool,       // a tool calls for itself, which is no part of the program
+  kPoison,     // the allocator fills new or released memory with the poison pattern
+  kRedZone,    // the allocator fills the red zone of a block (ToolHooks::red_zone)
+  kTool,       // a tool calls for its own purposes, so the call is no part of the program
 };
 // Returns the reason of the calling thread. A subscriber calls this in its callbacks.
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
@@ -56,10 +57,11 @@ class OPENREG_RUNTIME_API CallReasonGuard {
   CallReason previous_;
 };
 
-// A guard for code that holds a lock while it launches. Tools record the Python stack of each launch, which needs the
-// GIL. The constructor calls the tools' hooks once, so that they record the stack now. Until the destructor,
-// launch_context_is_fixed() is true and tools use that stack, so that no thread waits for the GIL under the lock.
-// Create the guard before the lock is taken.
+// A guard for code that holds a lock while it launches. Tools record the context of each launch, its Python stack, for
+// which they need the GIL. If observers require operands, the constructor calls the hooks of orSetEnqueueHook() and
+// ToolHooks::before_memory, so that tools record the stack then. Until the destructor, launch_context_is_fixed()
+// returns true and tools use that stack, so that no thread blocks on the GIL while it holds the lock. Create the guard
+// before the lock is taken.
 class OPENREG_RUNTIME_API LaunchContextGuard {
  public:
   LaunchContextGuard() noexcept;
@@ -73,21 +75,21 @@ class OPENREG_RUNTIME_API LaunchContextGuard {
 // Returns true while the calling thread has a LaunchContextGuard.
 OPENREG_RUNTIME_API bool launch_context_is_fixed() noexcept;
 
-// Calls ToolHooks::access for an access to memory that is not a task, such as a transfer between processes. Tools order
-// the access after the newest task of `stream`, and before tasks that are enqueued later. `name` is a string literal.
-// Does nothing without that hook. Thread-safe.
+// Calls ToolHooks::access for an access to memory that is not a task, such as a transfer between processes. Tools
+// regard the access as ordered after the newest task of `stream`, and before tasks that are enqueued later. `name` is a
+// string literal. Does nothing without that hook. Thread-safe.
 OPENREG_RUNTIME_API void report_access(const char* name, c10::Stream stream, const Operands& operands);
 
-// The byte of red zones. It is neither the poison byte nor one that programs write often.
+// The byte with which red zones are filled. It is neither the poison byte nor a byte that programs write often.
 inline constexpr int kRedZoneByte = 0xC5;
 
 // Functions of a tool; each may be null. They must not throw.
 struct ToolHooks {
   // Called on a thread that is about to allocate or release device memory by the caching allocator, while an observer
-  // of observe_memory() (memory_observer.h) exists. Also called by the constructor of LaunchContextGuard, while
-  // Operands::wanted() is true. It may acquire the GIL, because the thread holds no lock of the device or allocator.
+  // of observe_memory() (memory_observer.h) exists. Also called by the constructor of LaunchContextGuard, if
+  // Operands::wanted() returns true. May acquire the GIL, because the thread holds no lock of the device or allocator.
   void (*before_memory)() = nullptr;
-  // Called after pinned memory was allocated, with its size in bytes, and with size 0 before it is released to the
+  // Called after pinned memory was allocated, with its size in bytes. Called with size 0 before it is released to the
   // allocator. The thread holds no lock of the allocator.
   void (*pinned)(void* address, size_t size) = nullptr;
   // Called by report_access(), on its thread.

@@ -8,5 +8,5 @@
 // True if the headers are those of torch 2.`minor` or of a later release.
 #define OPENREG_TORCH_AT_LEAST(minor) (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= (minor))
 
-// c10::GeneratorImpl::philox_state(), which returns a reserved place in the Philox sequence as tensors.
+// True if c10::GeneratorImpl has philox_state(), which reserves random numbers and returns where they start as tensors.
 #define OPENREG_TORCH_HAS_PHILOX_STATE OPENREG_TORCH_AT_LEAST(14)

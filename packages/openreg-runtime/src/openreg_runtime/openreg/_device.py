@@ -19,12 +19,12 @@ DeviceLike = int | str | torch.device | None
 
 
 class DeviceProperties(NamedTuple):
-    """The properties of a device (source: ``torch.cuda.get_device_properties``)."""
+    """The properties of a device, of which ``torch.cuda.get_device_properties`` has more."""
 
     name: str
     total_memory: int  # bytes
     multi_processor_count: int  # host cores that kernels may use
-    major: int
+    major: int  # version of the driver's interface
     minor: int
 
 

@@ -35,7 +35,7 @@ class OpenregInterface(DeviceInterface):
     memory_allocated = staticmethod(openreg.memory_allocated)
 
     class Worker:
-        """The functions for processes that compile. These may be forked, so no function initializes the device."""
+        """The functions for the compiler's worker processes. They may be forked, so none initializes the device."""
 
         set_device = staticmethod(openreg.set_device)
         current_device = staticmethod(openreg.current_device)

@@ -2,8 +2,8 @@
 """Exports tensors of the device to other libraries of the process by DLPack, without a copy.
 
 PyTorch's converters support the device, as ``kDLExtDev``. The two methods that each consumer calls first do not
-(``torch/_tensor.py``). ``Tensor.__dlpack_device__`` compares the device type with its name before the renaming.
-``Tensor.__dlpack__`` orders streams only for CUDA.
+(``torch/_tensor.py``). ``Tensor.__dlpack_device__`` compares the device type with ``privateuseone``, its name before
+the renaming. ``Tensor.__dlpack__`` makes the consumer's stream wait only for CUDA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT_STREAM = (None, 0)
 
 
 def patch_tensor() -> None:
-    """Wraps the two methods. For tensors of other devices, the wrappers call PyTorch's methods."""
+    """Replaces the two methods by wrappers, which call PyTorch's methods for tensors of other devices."""
     torch.Tensor.__dlpack_device__ = _wrap_device(torch.Tensor.__dlpack_device__)  # type: ignore[method-assign]
     torch.Tensor.__dlpack__ = _wrap_export(torch.Tensor.__dlpack__)  # type: ignore[method-assign]
 

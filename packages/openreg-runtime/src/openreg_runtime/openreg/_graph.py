@@ -11,7 +11,7 @@ import torch
 from openreg_runtime import _C
 from openreg_runtime.openreg._stream import Stream, StreamContext
 
-Pool = tuple[int, int]
+PoolId = tuple[int, int]  # c10::MempoolId_t
 CaptureErrorMode = Literal["default", "global", "thread_local", "relaxed"]
 
 
@@ -38,7 +38,7 @@ class graph:
     def __init__(
         self,
         openreg_graph: torch.accelerator.Graph,
-        pool: Pool | None = None,
+        pool: PoolId | None = None,
         stream: torch.Stream | None = None,
         capture_error_mode: CaptureErrorMode = "default",
     ) -> None:
@@ -80,7 +80,7 @@ class graph:
             self._stream_context.__exit__(kind, error, trace)
 
 
-def graph_pool_handle() -> Pool:
+def graph_pool_handle() -> PoolId:
     """Returns the id of a new memory pool, which several graphs may share.
 
     Their captures and replays must not overlap, because they use the same memory.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Private pools of device memory."""
+"""Private pools of device memory, whose blocks serve only chosen allocations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Formats memory statistics as a table."""
+"""Formats the statistics of the caching allocator as a table."""
 
 from __future__ import annotations
 

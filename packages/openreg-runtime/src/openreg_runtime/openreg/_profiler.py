@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warns about a profile of the device in ``torch.profiler`` if no installed package records the device."""
+"""Makes ``torch.profiler`` warn if a profile includes the device and no installed package records the device."""
 
 from __future__ import annotations
 

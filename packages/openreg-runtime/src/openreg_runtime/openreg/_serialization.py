@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The residency hint of a tensor, which ``torch.save`` stores, and the storage method ``byteswap``."""
+"""Provides the residency hint of a tensor, which ``torch.save`` stores, and the storage method ``byteswap``.
+
+The hint is an example of metadata that a backend adds to tensors.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ from openreg_runtime import _C
 
 Reduced = tuple[Callable[..., torch.UntypedStorage], tuple[Any, ...]]
 
-# The storages that were sent and that the receiver has not released, by their IPC reference counts.
+# The storages that were sent and that the receiver has not released, by their IPC reference counts. These are counters
+# in memory that sender and receiver share, identified by page and slot.
 _sent: dict[tuple[bytes, int], torch.UntypedStorage] = {}
 
 

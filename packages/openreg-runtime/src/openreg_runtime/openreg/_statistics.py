@@ -17,8 +17,8 @@ class DeviceStats(NamedTuple):
     launches: int
     copies: int
     bytes_copied: int
-    busy_nanoseconds: int
-    allocated_bytes: int
+    busy_nanoseconds: int  # time in which an engine executed a task of the device
+    allocated_bytes: int  # of the driver's allocations
     peak_allocated_bytes: int
 
 
@@ -34,7 +34,7 @@ class StreamStats(NamedTuple):
 
 
 class EngineStats(NamedTuple):
-    """Counters of one engine since the process began. Each engine serves all devices."""
+    """Counters of one engine, a unit that executes tasks, since the process began. Each engine serves all devices."""
 
     name: str
     tasks: int  # kernels, copies, fills and host functions

@@ -13,10 +13,10 @@ from openreg_runtime.openreg._device import DeviceLike, device, device_index
 
 
 class Stream(torch.Stream):
-    """A stream. Streams with a lower ``priority`` number run first; it is clamped to 0 to -3.
+    """A queue of tasks of one device, which are executed in order.
 
-    The stream exists until the process ends, and has no thread. ``native_handle`` is the driver's ``orStream_t`` as a
-    number.
+    Tasks of streams with a lower ``priority`` number run first. The number is clamped to the range 0 to -3. The stream
+    exists until the process ends, and has no thread. ``native_handle`` is the driver's ``orStream_t`` as a number.
     """
 
     native_handle: int
@@ -83,7 +83,7 @@ class _EventType(type):
 
 
 class Event(torch.Event, metaclass=_EventType):
-    """An event; ``elapsed_time`` requires ``enable_timing=True`` for both events.
+    """A marker in a stream; ``elapsed_time`` requires ``enable_timing=True`` for both events.
 
     ``Event(...)`` returns a plain ``torch.Event`` of this device, because methods of ``torch.Stream`` and
     ``torch.Event`` reject subclasses. ``isinstance()`` nevertheless accepts it as an instance of this class. Classes
