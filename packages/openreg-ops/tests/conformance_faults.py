@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table of operators that are wrong on the device, each in one way; the harness has to notice every one."""
+"""A table of operators with one planted bug each on the device. The harness has to find every one."""
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all tests have in common; the marks are those of openreg-testing."""
+"""Shared fixtures. The marks are those of openreg-testing."""
 
 import os
 import uuid

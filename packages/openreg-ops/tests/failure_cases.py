@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls that fail because of the data, as expressions of a device: who hears of it when.
+"""Calls that fail because of their data, as expressions with a device.
 
-AT_THE_CALL raises from the call, as on the CPU, and the device stays usable. LATER stops the device, as on a GPU; the
-page docs/async_errors.md shows that table.
+Those of AT_THE_CALL raise from the call, as on the CPU, and the device stays usable. Those of LATER cause an
+asynchronous error, as on a GPU; the page docs/async_errors.md shows that table.
 """
 
 from __future__ import annotations

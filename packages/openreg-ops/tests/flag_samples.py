@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of the sizes at which kernels choose by flags: PyTorch's own samples are smaller. A table like op_db."""
+"""Calls large enough for kernels to choose by flags, which PyTorch's samples are not. A table like op_db."""
 
 import torch
 from torch.nn import functional

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints, for large calls of kernels of ours that loop, how much processor time each thread took, as JSON.
+"""Prints the processor time of each thread for large calls of this package's kernels with loops, as JSON.
 
 test_kernel_threads.py runs it in processes of its own: threads that wait must not spin, and kernels are chosen when the
 package is loaded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What observers of the device are told about the launches of a piece of code (openreg.h, orSubscribe)."""
+"""Records the tasks that a piece of code submits, as the device reports them to observers (openreg.h, orSubscribe)."""
 
 import contextlib
 import ctypes
@@ -72,7 +72,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Task:
-    """A kernel, copy or fill; its operands are None where nobody has told them."""
+    """A kernel, copy or fill; its operands are None if they were not reported."""
 
     kind: str
     name: str | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments for described operators of neural networks that have an out= form, by the name of the functional form."""
+"""Arguments for unstructured operators of neural networks with an out= overload, by name of the functional overload."""
 
 import torch
 from structured_samples import number, spread, unit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments for Fourier transforms and linear algebra that have an out= form, by the name of the functional form."""
+"""Arguments for Fourier transforms and linear algebra with an out= overload, by name of the functional overload."""
 
 import torch
 

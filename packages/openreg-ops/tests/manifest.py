@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the conformance kit has to know of openreg: conformance.toml, as it holds for the installed torch."""
+"""The manifest of openreg for the conformance kit: conformance.toml, adapted to the installed torch."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each operator of the minimal set is for: a small program that the set suffices for, and that fails without it.
+"""For each operator of the minimal set, a small program that works with the set and fails without the operator.
 
 Run as a program, it tells for every operator how its scenario ends with the whole set, and with all but that operator:
 ``{"aten::view": [null, "NotImplementedError: ..."], ...}``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls on nested tensors of strided layout, by name; each makes its operands on the device that it is given.
+"""Calls on nested tensors of strided layout, by name. Each creates its operands on the device that it gets.
 
 Together they reach every function that PyTorch has for such tensors on the CPU.
 """

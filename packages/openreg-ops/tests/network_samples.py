@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments for operators of neural networks that have an out= form, as in structured_samples.py."""
+"""Arguments for operators of neural networks with an out= overload, as in structured_samples.py."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls on quantized tensors, right and wrong, as expressions: whatever the CPU does with them, the device does.
+"""Valid and invalid calls on quantized tensors, as expressions. The device has to do what the CPU does.
 
 The names: q of quint8 and q8 of qint8, one scale each; c of qint8, a scale for each row; wide of qint8, for linear; x,
 the numbers of q; scales and zeros for its rows; linear, conv and table, packed weights; d, the device.

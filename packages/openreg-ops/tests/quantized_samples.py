@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of every operator on quantized tensors, and how to compare what comes out with the CPU."""
+"""Calls of every operator on quantized tensors, and functions that compare their results with the CPU."""
 
 import warnings
 from functools import cache

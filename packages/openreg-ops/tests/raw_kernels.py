@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs OpInfo's samples of the operators that have own kernels; prints one line per operator and dtype as JSON.
+"""Runs OpInfo's samples of operators with kernels of this package. Prints a line per operator and dtype as JSON.
 
 test_raw_kernels.py runs it in processes of its own, because the kernels are chosen when the package is loaded.
 """

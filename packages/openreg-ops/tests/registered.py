@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operators that this package registers, and calls of those that no entry of PyTorch's table reaches."""
+"""Lists the operators that this package registers, and calls those that no entry of PyTorch's table reaches."""
 
 import json
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of registered operators that neither PyTorch's table nor the samples of ours reach; their results are compared
-in the tests of their families."""
+"""Calls of registered operators that no table of samples reaches. Tests of their families compare the results."""
 
 from contextlib import suppress
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors of all layouts and structures, and how each registered operator is called on one."""
+"""Sparse tensors of all layouts and structures, and calls of each registered operator on them."""
 
 import functools
 
@@ -139,7 +139,7 @@ def like(x):
 
 
 def dimensions(x):
-    """To be reduced; of no elements, both leave a number that nobody sets."""
+    """Returns dimensions to reduce. Not both at once if there are no elements, because then the result is undefined."""
     return (0, 1, (0, 1)) if x._nnz() else (0, 1)
 
 

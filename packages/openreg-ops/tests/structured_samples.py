@@ -392,7 +392,7 @@ OPTIONS = {
 
 @functools.cache
 def make_samples():
-    """Positional arguments on the CPU, which nobody may change."""
+    """Returns positional arguments on the CPU, which tests must not change."""
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(7)
         families = (elementwise, activation_gradients, reductions, indexing, linear_algebra, losses, windows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Element by element: complex numbers from parts, floor division, numbers before tensors, shifts, frexp, logit."""
+"""Complex numbers from parts, floor division, remainders, shifts, frexp and logit give the CPU's results."""
 
 import operator
 

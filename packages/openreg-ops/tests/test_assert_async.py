@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Assertions about data on the device."""
+"""An assertion about data on the device does not wait. A false one is reported at the next wait."""
 
 import pytest
 import torch

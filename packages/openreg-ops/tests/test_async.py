@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches return before their kernels ran: what that promises, and what happens when a kernel fails."""
+"""Launches return before their kernels run, stay in stream order, and report a failed kernel at the next wait."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scaled dot-product attention: the fused kernel's numbers and gradients, its random numbers, and what it refuses."""
+"""Fused scaled dot-product attention has the right values, gradients and random numbers, and refuses invalid calls."""
 
 import pytest
 import torch
@@ -295,7 +295,7 @@ def test_replays_of_a_graph_drop_anew():
     assert not torch.equal(seen[0][1], seen[1][1])
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     q = torch.randn(2, 3, 5, 8, device=DEVICE)
     with pytest.raises(RuntimeError, match="does not broadcast"):
         FORWARD(q, q, q, torch.zeros(4, 5, device=DEVICE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Batch normalization."""
+"""Batch normalization gives the CPU's results and gradients, in training and evaluation."""
 
 import copy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes that kernels would find out too late: launches refuse them on the calling line, in PyTorch's words."""
+"""Mistakes that a kernel would find too late raise PyTorch's error from the call itself."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Complex tensors, and views that are to be conjugated or negated later."""
+"""Operators, copies and fallbacks on complex tensors and on conjugated or negated views give the CPU's results."""
 
 import warnings
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Composite operators that have kernels of their own here; linear is in test_linear.py."""
+"""Composite operators that have a kernel of this package give the CPU's results; linear is in test_linear.py."""
 
 import warnings
 

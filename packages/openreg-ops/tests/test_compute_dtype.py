@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a GPU supports and the CPU does not: computed in another dtype and rounded."""
+"""Operators that a GPU supports for a dtype and the CPU does not compute in another dtype and round the result."""
 
 import pytest
 import torch

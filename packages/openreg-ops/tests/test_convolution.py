@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Convolution, 1d to 3d and transposed, forward and backward."""
+"""Convolutions of one to three dimensions, also transposed, give the CPU's results and gradients."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies: every direction, dtypes, strides, lazy bits; what waits and what does not."""
+"""Copies in every direction, dtype and layout are right, and only those wait that have to."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators that PyTorch does not have: registered in C++ (csrc/mechanisms) and in Python (functional.py)."""
+"""Operators that PyTorch does not have, from C++ (csrc/mechanisms) and Python (functional.py), are right."""
 
 import pytest
 import torch

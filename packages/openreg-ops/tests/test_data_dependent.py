@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators whose shape depends on the values: right results, one wait, no copy more than needed."""
+"""Operators whose output shape depends on data are right, wait for the device once, and copy no more than needed."""
 
 import warnings
 

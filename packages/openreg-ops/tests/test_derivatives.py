@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives whose operands do not fit: refused at the call, or computed as broadcast operands, and nothing outside of
-an operand is read. PyTorch's kernels for the CPU walk one operand by the sizes of another."""
+"""Derivatives refuse or broadcast operands of the wrong size, and never read outside of an operand."""
 
 from contextlib import suppress
 

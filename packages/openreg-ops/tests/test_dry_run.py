@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels are tried on zeros before their first launch: the call refuses wrong operands, and nobody sees the trial.
+"""Kernels run on zeros before their first launch, so that the call refuses wrong operands; this run has no side effect.
 
 The sweep over all operators and arguments is the check `arguments` of the conformance kit.
 """

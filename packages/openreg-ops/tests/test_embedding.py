@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Embeddings and bags of embeddings, with gradients."""
+"""Embeddings and bags of embeddings give the CPU's results and gradients, and report an index out of range."""
 
 import pytest
 import torch
@@ -64,7 +64,7 @@ def test_renormalizing_rows():
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_an_index_out_of_range_is_told_at_the_next_synchronization(backward):
+def test_an_index_out_of_range_is_reported_at_the_next_synchronization(backward):
     indices = torch.tensor([1, 6], device=DEVICE)
     if backward:
         aten.embedding_dense_backward(torch.ones(2, 4, device=DEVICE), indices, 6, -1, False)
@@ -75,7 +75,7 @@ def test_an_index_out_of_range_is_told_at_the_next_synchronization(backward):
     torch.openreg.reset_device(0)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     weight = torch.ones(6, 4, device=DEVICE)
     indices = torch.tensor([1], device=DEVICE)
     with pytest.raises(RuntimeError, match="must be 2-D"):

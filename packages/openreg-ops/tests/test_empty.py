@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Factories: dtypes, layouts, devices."""
+"""Factory functions create tensors of the requested dtype, layout, memory format and device."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.export takes apart what this device has as one operator, as it does for the CPU."""
+"""torch.export decomposes operators that this device computes by one kernel, as it does for the CPU."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kernel that throws is the caller's failure where the CPU or CUDA raises at the call, and else the device's."""
+"""A kernel's exception is raised by the call where the CPU or CUDA raises there, and is asynchronous otherwise."""
 
 import importlib.util
 from pathlib import Path
@@ -172,7 +172,7 @@ def test_sparse_operands_are_captured_once_the_call_has_run():
 
 
 def replay_and_wait(graph):
-    graph.replay()  # hears of a failure itself if the kernel is quick
+    graph.replay()  # raises itself if the kernel has failed by then
     torch.openreg.synchronize()
 
 
@@ -189,7 +189,7 @@ def test_a_division_of_integers_is_captured_and_judged_by_the_replay():
     torch.openreg.reset_device()
 
 
-def test_nobody_waits_for_a_division_that_cannot_fail(gate):
+def test_the_host_does_not_wait_for_a_division_that_cannot_fail(gate):
     numbers = torch.tensor([6, 8], device=DEVICE)
     gate.close()
     quotients = numbers // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers as quantization would leave them, with gradients, and the choice of a scale."""
+"""Fake quantization gives the CPU's values and gradients, and the observers' scales."""
 
 import pytest
 import torch
@@ -107,7 +107,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_by_the_call(mistake):
+def test_a_mistake_is_reported_by_the_call(mistake):
     values = (leaf(3, 4).detach(), *ROWS)
     with pytest.raises(RuntimeError, match=r".") as expected:
         mistake(*values)

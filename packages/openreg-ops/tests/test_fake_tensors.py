@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fake tensors of the device have the shapes and strides that its kernels give."""
+"""Fake tensors of the device have the shapes and strides of the kernels' results."""
 
 import pytest
 import torch

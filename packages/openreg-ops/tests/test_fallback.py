@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators without a kernel: their results, what is refused, and the record of them.
+"""Operators without a kernel run on the CPU with right results, and are counted. Unsafe fallbacks are refused.
 
 The operators in ON_THE_CPU have kernels of ours, too: these tests send them to the fallback.
 """

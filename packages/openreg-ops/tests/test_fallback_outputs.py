@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a fallback does with operands that the CPU kernel writes."""
+"""The fallback handles operands that the CPU kernel writes: resized, overlapping, or on the CPU."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators whose CPU kernel is written in Python fall back, too."""
+"""Operators whose CPU kernel is written in Python can use the fallback."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fourier transforms: torch.fft, torch.stft and torch.istft."""
+"""torch.fft, torch.stft and torch.istft give the CPU's results for all dtypes and strides."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Filling in place, everywhere or under a mask."""
+"""fill_, zero_ and masked_fill_ set the right elements, with values on the host or the device."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flags of PyTorch hold for the calls that are made while they are set, not for kernels that run meanwhile."""
+"""A kernel uses the values that PyTorch's flags have at its launch, not those while it runs."""
 
 import importlib.util
 import re
@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parent
 SCRIPT = TESTS.parent / "tools" / "flags.py"
 FAULTS = "conformance_faults:FLAG_TABLE"
 
-# Work is held back until the host waits for it.
+# Tasks are deferred until the host waits for them.
 HELD = {"OPENREG_SCHEDULE_SEED": "1", "OPENREG_NUM_THREADS": "2"}
 PREAMBLE = "import torch, openreg_ops\ntorch.manual_seed(2026)\n"
 
@@ -36,8 +36,8 @@ def large(processes):
     return run.run(SETUP, checks=("flags",), table=MANIFEST.flag_table, processes=processes)
 
 
-# Entries whose kernels read flags or are told of them, and of every other kind a few: kernels of ours and of the CPU
-# alike are launched under the flags of the call. All entries and dtypes: nox -s conformance
+# Entries whose kernels read flags or get them as arguments, and a few of every other kind, because kernels of ours and
+# of the CPU alike are launched under the flags of the call. All entries and dtypes: nox -s conformance
 SOME = (
     *("*index*", "*put*", "*scatter*", "gather", "masked_fill", "nn.functional.max_unpool*", "nn.functional.embed*"),
     *("*mm", "*mv", "matmul", "linalg.solve", "linalg.det", "nn.functional.linear", "nn.functional.conv*"),
@@ -200,7 +200,7 @@ def test_a_launch_under_deterministic_algorithms_is_repeatable_whenever_it_runs(
     assert result.returncode == 0, result.stderr[-2000:]
 
 
-# Memory that nobody wrote
+# Memory that was never written
 
 MADE = {
     "empty": lambda device, dtype: torch.empty(5, dtype=dtype, device=device),
@@ -222,7 +222,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float64, torch.complex64, torch.i
 @pytest.mark.parametrize("dtype", DTYPES, ids=entries.name_of)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.usefixtures("deterministic")
-def test_memory_that_nobody_wrote_is_filled_as_on_the_cpu(name, dtype):
+def test_unwritten_memory_is_filled_as_on_the_cpu(name, dtype):
     ours, theirs = MADE[name](DEVICE, dtype), MADE[name]("cpu", dtype)
     torch.testing.assert_close(ours.cpu(), theirs, rtol=0, atol=0, equal_nan=True)
     assert ours.stride() == theirs.stride()

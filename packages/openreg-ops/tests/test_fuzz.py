@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random calls find what is wrong on purpose, and a seed repeats what it found. The long run: nox -s fuzz."""
+"""The fuzzer finds planted bugs, and a seed reproduces its call. The long run is nox -s fuzz."""
 
 import pytest
 import torch
@@ -57,12 +57,12 @@ def entry(name):
 @pytest.mark.parametrize("name", ["tensor_split", "native_group_norm"])
 def test_operands_on_the_cpu_and_those_that_the_cpu_reads_wrongly_are_no_faults(name):
     op = entry(name)
-    calls = [fuzz.Call(seed, [op]) for seed in range(30)]
+    calls = [fuzz.RandomCall(seed, [op]) for seed in range(30)]
     assert [found for call in calls if call.prepare() and (found := fuzz.find(call))] == []
 
 
 def call_of(name, dtype, form, *args):
-    call = fuzz.Call(0, [entry(name)])
+    call = fuzz.RandomCall(0, [entry(name)])
     call.dtype, call.form, call.flags, call.inputs = dtype, form, [], (args, {})
     return call
 

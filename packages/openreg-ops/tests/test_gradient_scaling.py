@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operators of gradient scaling; openreg-meta tests training with them."""
+"""The operators of gradient scaling are right. openreg-meta tests training with them."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch asks about the identity of tensors and their memory."""
+"""Parameters, data and storages keep their identity when tensors move, and record_stream() protects memory."""
 
 import torch
 from parity import DEVICE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Moving elements by index: select, take, put, fill, flip, roll, and x[...] = values."""
+"""Operators that move elements by index give the CPU's results: select, take, put, fill, flip, x[...] = values."""
 
 import pytest
 import torch

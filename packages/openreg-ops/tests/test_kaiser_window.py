@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A window of torch that calls a stub of the device."""
+"""torch.kaiser_window(), which calls a stub of the device, gives the CPU's values asynchronously."""
 
 import pytest
 import torch

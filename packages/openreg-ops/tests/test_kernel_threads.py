@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Large calls use all threads of the device: each kernel of ours that loops over elements is seen to run on several."""
+"""Large calls of each kernel of this package with a loop over elements use several threads."""
 
 import json
 import re

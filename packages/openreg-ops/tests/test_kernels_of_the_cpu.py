@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever PyTorch computes by a kernel for the CPU alone has one on the device, or a reason."""
+"""Every operator with a kernel for the CPU alone has a kernel on the device or a documented reason."""
 
 import torch
 from parity import check

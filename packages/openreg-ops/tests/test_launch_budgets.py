@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many kernels an operation may enqueue: one table, of limits that an improvement stays below.
+"""Each operation in the table launches at most as many kernels as its row allows.
 
 What a row runs copies nothing and falls back nowhere. Rows without a reason are what one kernel computes.
 """
@@ -239,7 +239,7 @@ CUSTOM = {
         test_custom.norm_operands,
         1,
         2,
-        reason="the sum's gradient, which nobody gave, is filled with zeros",
+        reason="the undefined gradient of the sum is filled with zeros",
     ),
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Layers and losses of torch.nn whose operators have no meta function, forward and backward."""
+"""Layers and losses of torch.nn without meta functions give the CPU's results and gradients."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page docs/layouts.md says what the device does with tensors that are not dense ones."""
+"""The page docs/layouts.md is current: it shows which operators support sparse, nested and quantized tensors."""
 
 import importlib.util
 import sys
@@ -36,7 +36,7 @@ def test_the_device_has_every_operator_that_the_cpu_has(layouts, family):
     assert theirs - ours == set()
 
 
-def test_a_call_that_waits_is_told_from_one_that_is_launched_and_one_that_is_refused(layouts):
+def test_calls_that_wait_that_launch_and_that_are_refused_are_distinguished(layouts):
     x = torch.eye(2, device="openreg")
     assert layouts.behavior(x.exp) == "launches"
     assert layouts.behavior(x.nonzero) == "waits"

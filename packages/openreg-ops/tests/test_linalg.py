@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Linear algebra that is not structured; the rest is in test_structured.py."""
+"""Unstructured operators of linear algebra give the CPU's results. test_structured.py covers the others."""
 
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""aten::linear, which has a kernel of its own here in place of PyTorch's composite."""
+"""aten::linear, whose kernel replaces PyTorch's composite, has the CPU's results and gradients."""
 
 import pytest
 import torch

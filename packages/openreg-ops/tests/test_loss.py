@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Losses as torch.nn calls them, forward and backward."""
+"""The losses of torch.nn give the CPU's values and gradients."""
 
 import pytest
 import torch

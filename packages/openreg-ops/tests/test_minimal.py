@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OPENREG_OPS=minimal: the set is sufficient with the fallback, and no operator of it can be left out."""
+"""With OPENREG_OPS=minimal the set and the fallback suffice, and every operator of the set is necessary."""
 
 import json
 from pathlib import Path

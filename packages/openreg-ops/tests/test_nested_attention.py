@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attention on nested tensors of layout torch.jagged: one launch for all sequences, each as if it were alone."""
+"""Attention on nested tensors of layout torch.jagged is one launch, and equals attention on each sequence."""
 
 import itertools
 
@@ -313,7 +313,7 @@ def test_gradients_that_share_a_storage():
         torch.testing.assert_close(one, other)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     query, key, value = (each.detach() for each in dense())
     offsets = starts((4, 6)).int()
     with pytest.raises(RuntimeError, match="same batch and heads"):

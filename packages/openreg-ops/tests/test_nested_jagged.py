@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nested tensors of layout torch.jagged: every operator that PyTorch has for them, as on the CPU."""
+"""Every operator that PyTorch has for nested tensors of layout torch.jagged gives the CPU's results."""
 
 import contextlib
 import copy

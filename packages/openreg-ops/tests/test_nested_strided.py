@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nested tensors of strided layout do what the CPU's do, and the host waits only where a size depends on data."""
+"""Operators on nested tensors of strided layout give the CPU's results, and wait only if a size depends on data."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A class per pixel: the negative log likelihood of images, and cross entropy on top of it."""
+"""The negative log likelihood with a class per pixel gives the CPU's values and gradients."""
 
 import pytest
 import torch
@@ -65,14 +65,14 @@ def test_given_outputs(reduction):
     assert_same(given, aten.nll_loss2d_backward(grad, x, target, *rest, expected[1]), strides=False)
 
 
-def test_a_class_out_of_range_is_told_at_the_next_synchronization():
+def test_a_class_out_of_range_is_reported_at_the_next_synchronization():
     functional.nll_loss(torch.zeros(1, 3, 2, 2, device=DEVICE), torch.full((1, 2, 2), 3, device=DEVICE))
     with pytest.raises(torch.AcceleratorError, match="nll_loss2d"):
         torch.openreg.synchronize()
     torch.openreg.reset_device(0)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     x, target = (each.detach().to(DEVICE) for each in images())
     with pytest.raises(RuntimeError, match="size mismatch"):
         aten.nll_loss2d_forward(x, target[:1], None, 1, -100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Layer, group, RMS and weight normalization and their relatives, with gradients."""
+"""Layer, group, instance, RMS and weight normalization give the CPU's results and gradients."""
 
 import copy
 
@@ -118,7 +118,7 @@ def test_softmax_that_widens(function):
     check(function, x, -1, dtype=torch.float32, tolerance=CLOSE)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     x, w = torch.zeros(4, 6, device=DEVICE), torch.ones(6, device=DEVICE)
     with pytest.raises(RuntimeError, match="shape"):
         aten.native_layer_norm(x, [5], None, None, 1e-5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dtypes in common use that kernels refuse: operators' rules say what the CPU's do, and the caller hears of it."""
+"""A call with a common dtype that its kernel refuses raises at once: kernel traits list the dtypes of CPU kernels."""
 
 import types
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What launches tell observers of the device: every kernel, copy and fill says which memory it reads and writes."""
+"""Launches report to observers exactly the memory that each kernel, copy and fill reads and writes."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def is_covered(whole, parts):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.full_name)
-def test_results_are_told_as_written_and_operands_are_not(entry):
+def test_results_are_reported_as_written_and_operands_are_not(entry):
     sample = next(iter(entry.sample_inputs("cpu", torch.float32)))
     first, args, kwargs = move_all((sample.input, sample.args, sample.kwargs), DEVICE)
     operands = [tensor.detach() for tensor in tensors_in((first, args, kwargs)) if tensor.numel()]
@@ -94,7 +94,7 @@ def test_what_is_overwritten_is_not_read():
     assert tasks[-1].of(y) == [WRITE]
 
 
-def test_views_are_told_from_their_first_element_to_their_last():
+def test_views_are_reported_from_their_first_element_to_their_last():
     x = torch.randn(6, 8, device=DEVICE)
     view = x[1:5:2, 3:]
     with observe() as tasks:

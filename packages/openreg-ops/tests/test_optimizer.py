@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Optimizers in their forms for lists and fused, against the CPU."""
+"""The foreach and fused implementations of the optimizers train as on the CPU."""
 
 import copy
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fused optimizers whose gradients or state have other strides than the parameter, as DDP's bucket views and
-channels_last models make them: each element is stepped by its own gradient, or the call is refused, as those that are
-not dense are."""
+"""Fused optimizers update each element by its own gradient, also if gradients or state have other strides than the
+parameter. Tensors that are not dense are refused."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors that are written to and share memory, with themselves or with an operand: as on the CPU.
+"""Operators whose output shares memory with itself or with an operand do what they do on the CPU.
 
 The conformance kit runs PyTorch's table of operators the same way (its check_writes.py); here is the rest.
 """

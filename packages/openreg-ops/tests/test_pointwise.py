@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators whose out= form is written by hand, and what PyTorch builds on them."""
+"""Element-wise operators whose out= overload is written by hand, and those built on them, give the CPU's results."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pooling, padding and resampling as torch.nn calls them."""
+"""Pooling, padding and resampling of torch.nn give the CPU's results and gradients."""
 
 import pytest
 import torch

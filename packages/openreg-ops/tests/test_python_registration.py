@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators registered for the device from Python with torch.library; examples/openreg-ops-python.py shows more."""
+"""Operators can be registered for the device from Python with torch.library; compare examples/openreg-ops-python.py."""
 
 import os
 import threading
@@ -280,7 +280,7 @@ print(torch.ops.openreg.rotary_embedding(x, angles).tolist())
 
 
 def test_operators_of_this_package_exist_after_import_torch(run_python, tmp_path):
-    """Where something starts the device with torch, as openreg-autoload does, which this lane does not have."""
+    """Where something starts the device with torch, as openreg-autoload does, which this session does not have."""
     plugin = tmp_path / "starts_the_device-1.0.dist-info"
     plugin.mkdir()
     (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: starts-the-device\nVersion: 1.0\n", "utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Quantized tensors: what holds them, what makes, moves, prints and keeps them, and when the host waits."""
+"""Quantized tensors can be created, moved, copied, printed and saved as on the CPU."""
 
 import copy
 import io
@@ -325,7 +325,7 @@ print([str(each.message).split()[0] for each in caught])
 """
 
 
-def test_pytorchs_deprecation_is_heard_on_the_calling_line(run_python):
+def test_pytorchs_deprecation_is_shown_on_the_calling_line(run_python):
     result = run_python(DEPRECATED)
     assert (result.returncode, result.stdout) == (0, "['torch.quantize_per_tensor,']\n"), result.stderr
     assert result.stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches on quantized tensors: when the host waits, what is rehearsed, what a graph records, how weights live."""
+"""Operators on quantized tensors launch asynchronously after a synchronous first call, and graphs can capture them."""
 
 import gc
 import threading
@@ -47,7 +47,7 @@ def layers():
 @pytest.mark.parametrize("name", list(layers()))
 def test_the_host_goes_on(name, gate):
     call = layers()[name]
-    call()  # PyTorch tells once of its kernel what comes out
+    call()  # PyTorch warns once about the kernel
     torch.openreg.synchronize()
     gate.close()
     call()
@@ -62,7 +62,7 @@ def test_parameters_of_a_whole_tensor_need_no_waiting(gate):
     assert is_busy()
 
 
-def test_another_kind_is_rehearsed_again():
+def test_the_first_call_of_another_kind_is_synchronous():
     for width in (4, 5):
         for dtype in (torch.quint8, torch.qint8):
             here = quantized(3, width, dtype=dtype)
@@ -131,7 +131,7 @@ def test_a_graph_records_what_has_run_once():
         assert_equal(result, QUANTIZED.linear(here, weights, 0.37, 11).sigmoid())
 
 
-def test_threads_share_what_was_rehearsed():
+def test_threads_share_the_cache_of_first_calls():
     here, weights = quantized(3, 8), linear_weights()
     expected, failures = QUANTIZED.linear(here, weights, 0.41, 12), []
 
@@ -168,7 +168,7 @@ def test_weights_may_go_while_their_launch_waits(gate):
     assert_equal(result, expected)
 
 
-def test_weights_that_nobody_has_are_released_with_the_next_ones():
+def test_unused_weights_are_released_with_the_next_ones():
     def use(bias):
         weights = QUANTIZED.linear_prepack(signed(5, 8), bias)
         QUANTIZED.linear(quantized(3, 8).to(DEVICE), weights, 0.2, 30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models that torch.ao.quantization makes: converted on the device, or on the CPU and moved, each as on the CPU."""
+"""Models of torch.ao.quantization, converted on the device or moved there, give the CPU's results."""
 
 import copy
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators on quantized tensors: each that the CPU has, compared with it, the first time and later."""
+"""Every operator that the CPU has for quantized tensors gives its results, in the first call and later ones."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products of matrices of integers or 8-bit floats, and the packing of such weights."""
+"""Products of integer and 8-bit float matrices, and packed weights, give the CPU's results."""
 
 import pytest
 import torch
@@ -138,7 +138,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize("mistake", range(len(MISTAKES)))
-def test_a_mistake_is_told_by_the_call(mistake):
+def test_a_mistake_is_reported_by_the_call(mistake):
     in_any_words(*MISTAKES[mistake])
 
 

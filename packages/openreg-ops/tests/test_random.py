@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random numbers: which numbers are drawn, and that they follow their distributions."""
+"""Random operators follow their distributions, and a seed reproduces their numbers for any number of threads."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random operators that take tensors: parameters per element, samplers, choices, and the random ReLU."""
+"""Random operators with tensor parameters follow their distributions, and a seed reproduces their numbers."""
 
 import pytest
 import torch

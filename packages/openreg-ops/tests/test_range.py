@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sequences of numbers."""
+"""arange, linspace and similar factories give the CPU's values."""
 
 import pytest
 import torch

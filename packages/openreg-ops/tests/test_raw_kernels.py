@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Own kernels (csrc/kernels): against the CPU on OpInfo's samples and on harder ones, and that they are what runs.
+"""The kernels in csrc/kernels agree with the CPU on OpInfo's samples and on harder ones, and are the ones that run.
 
 Some are chosen by OPENREG_KERNELS when the package is loaded, so those run in processes of their own.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""resize_() and set_()."""
+"""resize_(), resize_as_() and set_() change size and storage as on the CPU."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of CPU kernels that make their own land in the device's memory: no temporary, no copy, the same numbers."""
+"""CPU kernels that allocate their result allocate it in device memory, without temporary or copy."""
 
 import pytest
 import torch

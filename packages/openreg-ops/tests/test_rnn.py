@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recurrent networks and their cells: results and gradients of all inputs and weights."""
+"""Recurrent networks and their cells give the CPU's results and gradients."""
 
 import copy
 
@@ -168,7 +168,7 @@ def test_without_gradients_dropout_between_layers_is_the_devices():
         assert torch.equal(network(x)[0], first)
 
 
-def test_without_gradients_mistakes_are_told_on_the_calling_line():
+def test_without_gradients_mistakes_are_reported_on_the_calling_line():
     network = nn.GRU(5, 4).to(DEVICE)
     x, parameters = torch.zeros(6, 3, 5, device=DEVICE), list(network.parameters())
     with torch.no_grad():
@@ -178,7 +178,7 @@ def test_without_gradients_mistakes_are_told_on_the_calling_line():
             torch.gru(x[..., :4], torch.zeros(1, 3, 4, device=DEVICE), parameters, True, 1, 0.0, False, False, False)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     cell = torch.ops.aten._thnn_fused_lstm_cell
     gates, hidden = torch.zeros(3, 16, device=DEVICE), torch.zeros(3, 4, device=DEVICE)
     with pytest.raises(RuntimeError, match="one shape"):

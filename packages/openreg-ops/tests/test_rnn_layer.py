@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""nn.LSTM by whole layers: the CPU's kernel, one launch per layer and direction. test_rnn.py compares the results of
-all kinds of networks; here is what only this way has."""
+"""nn.LSTM launches the CPU's kernel once per layer and direction, with the CPU's bits. test_rnn.py compares all
+recurrent networks."""
 
 import copy
 
@@ -147,7 +147,7 @@ def test_weights_with_other_strides():
     assert_same(ours(x.to(DEVICE)), expected, strides=False, rtol=1e-4, atol=1e-5)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     operands = move_all(layer_operands(), DEVICE)
     with pytest.raises(RuntimeError, match="LSTM"):
         layer(operands, mode=3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading one element on the host."""
+"""Reading one element on the host waits for the kernels before it and gives the right value."""
 
 import pytest
 import torch

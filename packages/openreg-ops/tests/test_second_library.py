@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Another library in the process that uses the dispatch key by which CPU kernels get the memory of results."""
+"""The package coexists with, or refuses by name, a library that registers for the dispatch key of in-place results."""
 
 import re
 

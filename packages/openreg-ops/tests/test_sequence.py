@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors that arguments alone settle."""
+"""Factories whose values depend on their arguments alone give the CPU's tensors."""
 
 import pytest
 import torch

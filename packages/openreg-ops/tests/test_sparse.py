@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors on the device: made, checked, moved, shown, saved; what waits for the device, and what does not."""
+"""Sparse tensors can be created, checked, moved, printed and saved. Only calls whose result depends on data wait."""
 
 import copy
 import io
@@ -201,7 +201,7 @@ CASES = [
 @pytest.mark.parametrize(("kind", "name", "call"), CASES, ids=[f"{kind}: {name}" for kind, name, _ in CASES])
 def test_the_host_goes_on_where_sizes_are_known(kind, name, call, gate):
     x = sample(kind)
-    call(x)  # the first product of its kind waits for the verdict on its layouts
+    call(x)  # the first product of its kind waits until the kernel has accepted the layouts
     torch.openreg.synchronize()
     gate.close()
     call(x)

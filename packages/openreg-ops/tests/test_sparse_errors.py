@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wrong sparse tensors and wrong uses of right ones: the CPU's exceptions, on the calling line where the CPU can tell;
-and what makes kernels for the CPU read beyond their memory is refused."""
+"""Invalid sparse tensors and calls raise the CPU's exceptions, from the call where possible. Calls that would make CPU
+kernels read out of bounds are refused."""
 
 import pytest
 import sparse_samples
@@ -141,7 +141,7 @@ def test_operands_on_two_devices(name):
 
 
 def unchecked(layout=torch.sparse_coo):
-    """Indices beyond the tensor, which nobody has looked at."""
+    """Returns a tensor with indices out of bounds, which were not checked."""
     if layout == torch.sparse_coo:
         places = torch.tensor([[0, 500000], [1, 0]], device=DEVICE)
         return torch.sparse_coo_tensor(places, torch.ones(2, device=DEVICE), (2, 2), is_coalesced=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every operator that the CPU has for sparse tensors, on each kind of them: results and refusals are the CPU's."""
+"""Every operator that the CPU has for sparse tensors gives its results or exceptions, for each layout."""
 
 import pytest
 import sparse_samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random sparse tensors, of any layout and structure, under random operations, and their gradients: as on the CPU."""
+"""Random operations on random sparse tensors of any layout give the CPU's results and gradients."""
 
 import pytest
 import sparse_samples

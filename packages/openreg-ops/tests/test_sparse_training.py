@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models with sparse gradients and sparse matrices train as on the CPU, and nothing falls back."""
+"""Models with sparse gradients and sparse matrices train as on the CPU, without fallback."""
 
 import pytest
 import torch

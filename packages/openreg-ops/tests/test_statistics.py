@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reductions and scans that are not structured, histograms, searching, inner products, segments."""
+"""Unstructured reductions, scans, histograms, searches and inner products give the CPU's results."""
 
 import pytest
 import torch

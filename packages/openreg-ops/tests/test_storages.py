@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors that reach beyond their storage, which was freed or shrunk after they were made, as FSDP frees parameters.
+"""A call on a tensor whose storage was freed or shrunk, as FSDP does with parameters, is refused.
 
 Each way to an operand is tried; the sweep over all operators is the check `storages` of the conformance kit.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every structured and described operator in all its forms, and what the forms promise about operands."""
+"""Every structured and unstructured operator of the table works in all overloads, with the rules for operands."""
 
 import pytest
 import torch

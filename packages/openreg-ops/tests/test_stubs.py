@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page docs/stubs.md lists the stubs of the installed PyTorch, and what it says can be registered can be."""
+"""The page docs/stubs.md lists all stubs of the installed PyTorch, and those that it marks can be registered."""
 
 import importlib.util
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What SyncBatchNorm calls between its collectives. The CPU has none of these operators, so parts of a batch are put
-together here as processes would, and compared with BatchNorm over the whole batch."""
+"""The operators that SyncBatchNorm calls between its collectives are right. The CPU has none of them, so parts of a
+batch are combined here as processes would do, and compared with BatchNorm over the whole batch."""
 
 import copy
 
@@ -187,7 +187,7 @@ def test_a_call_returns_before_its_kernel_ran(gate):
     assert y.cpu().mean().item() == pytest.approx(0, abs=1e-4)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     x = batch().to(DEVICE)
     mean, invstd = torch.batch_norm_stats(x, EPS)
     count = torch.ones(1, device=DEVICE)

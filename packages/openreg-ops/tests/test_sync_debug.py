@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the sync debug mode, operators that make the host wait are found; asynchronous ones pass."""
+"""The sync debug mode reports operators that make the host wait, and allows asynchronous ones."""
 
 import warnings
 

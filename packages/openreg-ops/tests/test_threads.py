@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads of the host that launch at the same time."""
+"""Host threads that launch at the same time get right results."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torchao: its schemes of quantized weights, and models exported and quantized by it (PT2E), each as on the CPU."""
+"""Weights that torchao quantizes, and models that it exports and quantizes (PT2E), give the CPU's results."""
 
 import copy
 import io

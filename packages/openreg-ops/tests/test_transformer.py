@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.nn's attention and transformer layers, in training and on their fast path in evaluation."""
+"""Attention and transformer layers of torch.nn give the CPU's results, in training and on their fast path."""
 
 import copy
 
@@ -124,7 +124,7 @@ def test_the_parts_of_a_packed_projection():
     check(aten._transform_bias_rescale_qkv, torch.randn(2, 5, 48), torch.randn(48), 4)
 
 
-def test_mistakes_are_told_on_the_calling_line():
+def test_mistakes_are_reported_on_the_calling_line():
     x, weight, bias = (torch.zeros(shape, device=DEVICE) for shape in ((2, 5, 16), (48, 16), (48,)))
     mask = torch.zeros(2, 5, device=DEVICE)
     multi_head = aten._native_multi_head_attention

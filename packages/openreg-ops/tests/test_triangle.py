@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Triangular parts, and factorizations that end in them, into outputs of any strides."""
+"""Triangular parts, and factorizations that return them, are right for outputs with any strides."""
 
 import pytest
 import torch

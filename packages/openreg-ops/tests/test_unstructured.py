@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the table of described operators promises, whichever the operator."""
+"""Every unstructured operator of the table launches asynchronously, can be captured, and refuses invalid operands."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators that a layout does not have: refused as on the CPU, by name where the CPU has no kernel."""
+"""Operators without a kernel for a sparse layout are refused as on the CPU, with the name of the operator."""
 
 import pytest
 import torch

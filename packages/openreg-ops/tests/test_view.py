@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views: other shapes over the same bytes, and no work for the device."""
+"""Views share memory with their base and launch nothing."""
 
 import pytest
 import torch

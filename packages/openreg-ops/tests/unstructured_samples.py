@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments for every described operator that has an out= form, by the name of its functional form."""
+"""Arguments for every unstructured operator with an out= overload, by name of the functional overload."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mistakes of which the caller hears only when it waits, written as a page.
+"""Writes the page about mistakes that cause an asynchronous error.
 
 usage: python packages/openreg-ops/tools/async_errors.py    writes packages/openreg-ops/docs/async_errors.md
 

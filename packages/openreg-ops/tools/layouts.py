@@ -85,7 +85,7 @@ def coverage() -> str:
 def behavior(call: Callable[[], Any]) -> str | None:
     """What a call that was made before does: launches or waits; None where it is refused."""
     try:
-        for _ in range(2):  # the first one of its kind may wait for the kernel's verdict
+        for _ in range(2):  # the first one of its kind may be synchronous
             call()
     except (RuntimeError, IndexError, NotImplementedError, ValueError):
         torch.openreg.reset_device()

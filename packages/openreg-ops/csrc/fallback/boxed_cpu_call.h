@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments and results of one boxed call of a CPU kernel, for which the host blocks, on their way between the
-// device and the kernel. Its users are the fallback, operators whose results have data-dependent sizes
-// (registration/non_strided.h), and the first calls of registration/cached_meta.h.
+// A synchronous, boxed call of a CPU kernel on operands of the device. It replaces the operands by aliases, runs the
+// kernel, and copies results to the device. Its users are the fallback, operators whose results have data-dependent
+// sizes (registration/non_strided.h), and the first calls of registration/cached_meta.h.
 #pragma once
 
 #include <ATen/core/QuantizerBase.h>
@@ -67,14 +67,14 @@ c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
   return value;
 }
 
-// Returns whether the kernel reads or writes an operand, or both.
+// Returns the access of a kernel to an argument, as the operator's schema declares it.
 orAccess access_of(const c10::Argument& argument);
 
 // Throws c10::Error, with PyTorch's message, if an operand on top of the stack is not on `device`. Accepted are 0-dim
 // CPU tensors, as numbers, and all operands of operators that take some on the host.
 void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
 
-// Returns the key of the CPU kernel: QuantizedCPU if an operand is quantized, else CPU.
+// Returns the dispatch key of the CPU kernel: QuantizedCPU if an operand is quantized, else CPU.
 c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // A boxed call of a CPU kernel on aliases of its operands. It exists for one call, on one thread.

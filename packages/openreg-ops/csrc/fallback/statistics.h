@@ -10,18 +10,20 @@
 
 namespace openreg::ops {
 
-// The reaction to an operator without a kernel: run it on the CPU, warn once per operator and do so, or throw.
+// The reaction to an operator without a kernel: run it on the CPU, run it there and warn once per operator, or throw.
 enum class FallbackMode : int { kAllow, kWarn, kError };
 
+// The calls of one operator that ran on the CPU.
 struct FallbackCount {
   uint64_t calls = 0;
   uint64_t bytes = 0;  // of results copied to the device
   double seconds = 0;  // of the host, with the time for which it blocked
 };
 
-// The number of calls, bytes and seconds of each operator, and the mode. Thread-safe.
+// The counts of all operators since the last reset, and the mode. There is one object in the process. Thread-safe.
 class FallbackStatistics {
  public:
+  // Returns the object. The first call throws c10::ValueError if OPENREG_FALLBACK is invalid.
   static FallbackStatistics& instance();
 
   // Sets the mode and returns the previous one. The initial mode is the value of OPENREG_FALLBACK, by default allow.
@@ -30,8 +32,11 @@ class FallbackStatistics {
 
   // Throws c10::NotImplementedError, with the operator, in mode kError. Warns once per operator in mode kWarn.
   void admit(const std::string& op);
+  // Adds one call of an operator, with the FallbackCount of that call.
   void add(const std::string& op, uint64_t bytes, double seconds);
+  // Returns a copy of all counts, by operator.
   std::map<std::string, FallbackCount> counts() const;
+  // Removes all counts, and makes each operator warn again.
   void reset();
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The check that rejects operators for which the fallback to the CPU would be wrong.
 #include <array>
 #include <string>
 

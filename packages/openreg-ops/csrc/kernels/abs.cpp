@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Element by element: the simplest kernel there is.
+// An elementwise kernel. Each thread computes a range of elements, row by row.
 #include "kernels/abs.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kElementsPerRange = 32768;
 
-// Of sixteen-bit floats by their bits, so that the compiler can work on many at once: the sign is the highest one.
+// Return the absolute value. For 16-bit floats they clear the sign, which is the highest bit, because the compiler can
+// vectorize this.
 Half magnitude(Half x) {
   return {static_cast<uint16_t>(x.x & 0x7FFF), Half::from_bits()};
 }
@@ -34,7 +35,7 @@ Value magnitude(Value x) {
   if constexpr (std::is_floating_point_v<Value>) {
     return std::fabs(x);
   } else if constexpr (std::is_signed_v<Value>) {
-    // The smallest number has no opposite; in unsigned arithmetic it becomes itself.
+    // Unsigned, because the negation of the smallest signed number overflows. The result is that number itself.
     using Unsigned = std::make_unsigned_t<Value>;
     return x < 0 ? static_cast<Value>(Unsigned{0} - static_cast<Unsigned>(x)) : x;
   } else {
@@ -46,7 +47,7 @@ template <class Value>
 OPENREG_CLONES void abs_row(const Value* input, Value* output, int64_t count, int64_t input_stride,
                             int64_t output_stride) {
   if (input == output && input_stride == output_stride && output_stride == 1) {
-    for (int64_t i = 0; i < count; ++i) {  // one pointer, so that the compiler sees that nothing else overlaps
+    for (int64_t i = 0; i < count; ++i) {  // with one pointer, so that the compiler can vectorize the loop
       output[i] = magnitude(output[i]);
     }
   } else if (input_stride == 1 && output_stride == 1) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernel of aten::abs. It takes addresses, sizes and strides instead of tensors. The compute engine of the device
+// runs it, on all OpenMP threads.
 #pragma once
 
 #include "kernels/axes.h"
@@ -9,13 +11,13 @@ namespace openreg::ops::raw {
 using AbsTypes = Types<float, double, Half, BFloat16, c10::complex<Half>, c10::complex<float>, c10::complex<double>,
                        uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
 
-// output = |input|, element by element. A complex output holds the magnitude as its real part. Both operands have
-// `type` and may be the same memory.
+// Arguments of abs(), which computes output = |input|. A complex output gets the magnitude as its real part. Both
+// operands have `type`. The output may be the input itself.
 struct AbsArguments {
   Type type;  // one of AbsTypes
   const void* input;
   void* output;
-  Axes<2> axes;  // strides of the input, of the output
+  LoopAxes<2> axes;  // strides of the input, of the output
 };
 
 void abs(const AbsArguments& arguments);

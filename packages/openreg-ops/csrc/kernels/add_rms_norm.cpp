@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kElementsPerThread = 32768;
 
-// 1 / sqrt(mean of squares + eps) of a row.
+// Returns 1 / sqrt(mean of squares + eps) of a row.
 template <class Number, class Value>
 Number reciprocal_rms(const Value* row, int64_t width, double eps) {
   Number squares = 0;
@@ -82,7 +82,7 @@ void add_rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& grad
             static_cast<scalar_t>(static_cast<Number>(of_sum[first + i]) + rstd * (across - x * along));
       }
     });
-    // Each thread has columns of its own, so the sum over rows has one order whatever their number.
+    // Each thread sums different columns, so the order of each sum does not depend on the number of threads.
     for_each_item(width, grain_of(kElementsPerThread, rows), [&](int64_t i) {
       Number result = 0;
       for (int64_t row = 0; row < rows; ++row) {

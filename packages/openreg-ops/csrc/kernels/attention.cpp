@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ways to compute attention: PyTorch's flash kernel for the CPU, which keeps no scores, where it can; else the
-// formula of the paper ("Attention Is All You Need", 3.2.1) over the whole matrix of scores.
+// Two implementations of attention. PyTorch's flash kernel for the CPU stores no matrix of scores, and is used for the
+// operands that it supports. All others use the formula of the paper ("Attention Is All You Need", 3.2.1) over the
+// whole matrix of scores.
 #include "kernels/attention.h"
 
 #include <ATen/OpMathType.h>
@@ -29,12 +30,12 @@ using MaybeTensor = const std::optional<at::Tensor>&;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Four dimensions, whatever the operand has.
+// Returns an operand in four dimensions, with a batch of one if it has no batch.
 at::Tensor batched(const at::Tensor& tensor) {
   return tensor.defined() && tensor.dim() == 3 ? tensor.unsqueeze(0) : tensor;
 }
 
-// What is added to the scores, in four dimensions; undefined without a mask.
+// Returns the mask as numbers that are added to the scores, in four dimensions, or an undefined tensor without a mask.
 at::Tensor additive_mask(MaybeTensor mask, const at::Tensor& query) {
   if (!mask.has_value() || !mask->defined()) {
     return {};
@@ -51,14 +52,16 @@ at::Tensor additive_mask(MaybeTensor mask, const at::Tensor& query) {
   return bias;
 }
 
-struct Operands {
+// The operands in four dimensions, with the mask of additive_mask().
+struct AttentionOperands {
   at::Tensor query;
   at::Tensor key;
   at::Tensor value;
   at::Tensor mask;
   AttentionOptions options;
 
-  Operands(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, MaybeTensor bias, AttentionOptions how)
+  AttentionOperands(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, MaybeTensor bias,
+                    AttentionOptions how)
       : query(batched(q)), key(batched(k)), value(batched(v)), mask(additive_mask(bias, q)), options(how) {}
 
   double scale() const { return options.scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3)))); }
@@ -66,23 +69,24 @@ struct Operands {
 
 // The flash kernel ---------------------------------------------------------------------------------------------------
 
-// Where the CPU takes it, so that numbers are the CPU's.
-bool fits_flash(const Operands& x, int64_t dims) {
+// Returns true if the flash kernel is used. The conditions are those of PyTorch for the CPU, so that results are equal.
+bool fits_flash(const AttentionOperands& x, int64_t dims) {
   return dims == 4 && x.options.dropout_p == 0 && x.query.size(3) == x.value.size(3) && x.query.numel() > 0 &&
          x.key.numel() > 0;
 }
 
-// It wants the elements of a row next to each other.
+// Returns a tensor whose rows have adjacent elements, because the flash kernel requires that.
 at::Tensor dense_rows(const at::Tensor& tensor) {
   return tensor.stride(3) == 1 ? tensor : tensor.contiguous();
 }
 
-// It has one key head for each head: heads that share one make a call of their own, with a stride of 0 between heads.
+// The heads of one call of the flash kernel, which requires one key head for each head. If heads share a key head, each
+// call processes the heads of one key head, which is expanded with a stride of 0.
 struct HeadGroup {
-  int64_t first;
-  int64_t count;
-  int64_t first_key;
-  int64_t keys;
+  int64_t first;      // the first head
+  int64_t count;      // number of heads
+  int64_t first_key;  // the first key head
+  int64_t keys;       // number of key heads: `count`, or 1 if the heads share it
 
   at::Tensor heads(const at::Tensor& tensor) const { return tensor.narrow(1, first, count); }
   at::Tensor heads_if(const at::Tensor& tensor) const { return tensor.defined() ? heads(tensor) : tensor; }
@@ -96,7 +100,7 @@ struct HeadGroup {
   }
 };
 
-std::vector<HeadGroup> head_groups(const Operands& x) {
+std::vector<HeadGroup> head_groups(const AttentionOperands& x) {
   const int64_t heads = x.query.size(1);
   const int64_t key_heads = x.key.size(1);
   if (heads == key_heads) {
@@ -110,12 +114,13 @@ std::vector<HeadGroup> head_groups(const Operands& x) {
   return groups;
 }
 
-// The kernel makes gradients with the heads next to each other, and swaps dimensions afterwards.
+// Returns a gradient with its dimensions in the order in which the flash kernel allocates it: it swaps heads and
+// queries afterwards.
 at::Tensor as_made(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.transpose(1, 2) : tensor;
 }
 
-void flash_forward(const Operands& x, const at::Tensor& output, const at::Tensor& logsumexp) {
+void flash_forward(const AttentionOperands& x, const at::Tensor& output, const at::Tensor& logsumexp) {
   const at::Tensor query = dense_rows(x.query);
   const at::Tensor key = dense_rows(x.key);
   const at::Tensor value = dense_rows(x.value);
@@ -128,8 +133,8 @@ void flash_forward(const Operands& x, const at::Tensor& output, const at::Tensor
   }
 }
 
-void flash_backward(const Operands& x, const at::Tensor& grad, const at::Tensor& output, const at::Tensor& logsumexp,
-                    at::Tensor& grad_query, at::Tensor& grad_key, at::Tensor& grad_value) {
+void flash_backward(const AttentionOperands& x, const at::Tensor& grad, const at::Tensor& output,
+                    const at::Tensor& logsumexp, at::Tensor& grad_query, at::Tensor& grad_key, at::Tensor& grad_value) {
   const at::Tensor query = dense_rows(x.query);
   const at::Tensor key = dense_rows(x.key);
   const at::Tensor value = dense_rows(x.value);
@@ -158,21 +163,22 @@ void flash_backward(const Operands& x, const at::Tensor& grad, const at::Tensor&
 
 // The formula --------------------------------------------------------------------------------------------------------
 
-// In at least float: rounding every score to half precision would lose too much.
+// Returns an operand in the dtype in which the formula is computed: float for half and bfloat16, because scores of half
+// precision would lose too much.
 at::Tensor wide(const at::Tensor& tensor) {
   return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }
 
-// The heads that share a key head become rows of one matrix, (batch, key heads, rows, width), and come back.
+// fold() joins the rows of the heads that share a key head: (batch, key heads, rows, width). unfold() separates them.
 at::Tensor fold(const at::Tensor& tensor, int64_t key_heads) {
   return tensor.reshape({tensor.size(0), key_heads, tensor.size(1) / key_heads * tensor.size(2), tensor.size(3)});
 }
 
-at::Tensor unfold(const at::Tensor& tensor, const Operands& x) {
+at::Tensor unfold(const at::Tensor& tensor, const AttentionOperands& x) {
   return tensor.view({x.query.size(0), x.query.size(1), x.query.size(2), tensor.size(3)});
 }
 
-at::Tensor scores(const Operands& x) {
+at::Tensor scores(const AttentionOperands& x) {
   at::Tensor result =
       unfold(at::matmul(fold(wide(x.query), x.key.size(1)), wide(x.key).transpose(2, 3)), x).mul_(x.scale());
   if (x.mask.defined()) {
@@ -185,13 +191,13 @@ at::Tensor scores(const Operands& x) {
   return result;
 }
 
-// A row that may see nothing is zero, not NaN.
+// Returns the softmax of the scores. A row in which everything is masked becomes zero, not NaN.
 at::Tensor probabilities(const at::Tensor& scores, const at::Tensor& logsumexp) {
   return at::softmax(scores, 3).masked_fill_(logsumexp.unsqueeze(3).eq(-kInfinity), 0.0);
 }
 
-// What dropout multiplies the probabilities with; undefined without dropout.
-at::Tensor dropout_factors(const Operands& x, const at::Tensor& like, runtime::PhiloxState random) {
+// Returns the factors by which dropout multiplies the probabilities, or an undefined tensor without dropout.
+at::Tensor dropout_factors(const AttentionOperands& x, const at::Tensor& like, runtime::PhiloxState random) {
   const double p = x.options.dropout_p;
   if (p == 0) {
     return {};
@@ -201,7 +207,7 @@ at::Tensor dropout_factors(const Operands& x, const at::Tensor& like, runtime::P
   return at::mul(kept.to(like.scalar_type()), p == 1 ? 0.0 : 1 / (1 - p));
 }
 
-void formula_forward(const Operands& x, const runtime::PhiloxState& random, const at::Tensor& output,
+void formula_forward(const AttentionOperands& x, const runtime::PhiloxState& random, const at::Tensor& output,
                      at::Tensor logsumexp) {
   at::Tensor weights = scores(x);
   if (x.key.size(2) == 0) {
@@ -218,7 +224,7 @@ void formula_forward(const Operands& x, const runtime::PhiloxState& random, cons
   output.copy_(unfold(at::matmul(fold(weights, x.key.size(1)), wide(x.value)), x));
 }
 
-void formula_backward(const Operands& x, const at::Tensor& grad, const at::Tensor& logsumexp,
+void formula_backward(const AttentionOperands& x, const at::Tensor& grad, const at::Tensor& logsumexp,
                       const runtime::PhiloxState& random, at::Tensor& grad_query, at::Tensor& grad_key,
                       at::Tensor& grad_value, at::Tensor& grad_mask) {
   const int64_t key_heads = x.key.size(1);
@@ -254,7 +260,7 @@ void attention_forward(const at::Tensor& query, const at::Tensor& key, const at:
                        at::Tensor& seed, at::Tensor& offset) {
   seed.fill_(static_cast<int64_t>(random.seed()));
   offset.fill_(static_cast<int64_t>(random.offset()));
-  const Operands x(query, key, value, mask, options);
+  const AttentionOperands x(query, key, value, mask, options);
   if (fits_flash(x, query.dim())) {
     flash_forward(x, batched(output), logsumexp);
   } else {
@@ -266,7 +272,7 @@ void attention_backward(const at::Tensor& grad, const at::Tensor& query, const a
                         MaybeTensor mask, const at::Tensor& output, const at::Tensor& logsumexp,
                         AttentionOptions options, const at::Tensor& seed, const at::Tensor& offset,
                         at::Tensor& grad_query, at::Tensor& grad_key, at::Tensor& grad_value, at::Tensor& grad_mask) {
-  const Operands x(query, key, value, mask, options);
+  const AttentionOperands x(query, key, value, mask, options);
   at::Tensor of_query = batched(grad_query);
   at::Tensor of_key = batched(grad_key);
   at::Tensor of_value = batched(grad_value);

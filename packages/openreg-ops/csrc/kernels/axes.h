@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Walking strided operands: the axes that several operands share, the fastest first.
+// The loops of kernels over strided operands of one shape. A loop nest is a list of axes, the innermost first.
 #pragma once
 
 #include <algorithm>
@@ -10,28 +10,30 @@
 
 namespace openreg::ops::raw {
 
-// One axis: its size, and for each operand the step between neighbors, in elements.
+// One axis of a loop nest: its size, and for each operand the distance between neighboring elements, in elements.
 template <size_t kOperands>
-struct Axis {
+struct LoopAxis {
   int64_t size;
   std::array<int64_t, kOperands> strides;
 };
 
+// The axes of a loop nest, the innermost first. No axes stand for one element.
 template <size_t kOperands>
-using Axes = std::vector<Axis<kOperands>>;
+using LoopAxes = std::vector<LoopAxis<kOperands>>;
 
+// Returns the number of elements of an operand.
 template <size_t kOperands>
-int64_t element_count(const Axes<kOperands>& axes) {
+int64_t element_count(const LoopAxes<kOperands>& axes) {
   int64_t count = 1;
-  for (const Axis<kOperands>& axis : axes) {
+  for (const LoopAxis<kOperands>& axis : axes) {
     count *= axis.size;
   }
   return count;
 }
 
-// Where in each operand the element number `index` is.
+// Returns the offset of the element number `index` in each operand, in elements.
 template <size_t kOperands>
-std::array<int64_t, kOperands> offsets_at(const Axes<kOperands>& axes, int64_t index) {
+std::array<int64_t, kOperands> offsets_at(const LoopAxes<kOperands>& axes, int64_t index) {
   std::array<int64_t, kOperands> offsets{};
   for (size_t i = 0; i < axes.size() && index != 0; ++i) {
     const int64_t coordinate = index % axes[i].size;
@@ -43,10 +45,10 @@ std::array<int64_t, kOperands> offsets_at(const Axes<kOperands>& axes, int64_t i
   return offsets;
 }
 
-// Calls `body(offsets, length)` for the pieces of rows (the first axis) that make up the elements [begin, end). A row's
-// elements are axes[0].strides apart; without axes there is one element.
+// Calls `body(offsets, length)` for each part of a row in the elements [begin, end). A row consists of the elements
+// along the first axis, which are axes[0].strides apart. `offsets` are those of the first element of the part.
 template <size_t kOperands, class Body>
-void for_each_row(const Axes<kOperands>& axes, int64_t begin, int64_t end, Body&& body) {
+void for_each_row(const LoopAxes<kOperands>& axes, int64_t begin, int64_t end, Body&& body) {
   const int64_t row_length = axes.empty() ? 1 : axes[0].size;
   while (begin < end) {
     const int64_t column = begin % row_length;
@@ -56,9 +58,9 @@ void for_each_row(const Axes<kOperands>& axes, int64_t begin, int64_t end, Body&
   }
 }
 
-// The steps along the first axis.
+// Returns the strides of the first axis, in elements, or zeros without axes.
 template <size_t kOperands>
-std::array<int64_t, kOperands> row_strides(const Axes<kOperands>& axes) {
+std::array<int64_t, kOperands> row_strides(const LoopAxes<kOperands>& axes) {
   return axes.empty() ? std::array<int64_t, kOperands>{} : axes[0].strides;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random choices: permutations, and draws from given probabilities.
+// Random permutations, and draws of categories with given probabilities.
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -14,8 +14,8 @@ namespace openreg::ops::kernels {
 
 namespace {
 
-// Sorts by key, blocks first and then pairs of them; equal keys stand in the order of their indices, so that the result
-// does not depend on the blocks.
+// Sorts indices by their keys, on all threads: first blocks, and then it merges pairs of blocks. Equal keys are in the
+// order of their indices, so that the result does not depend on the blocks.
 void sort_by_key(std::vector<int64_t>& order, const int64_t* key) {
   constexpr int64_t kBlock = 16384;
   const auto count = static_cast<int64_t>(order.size());
@@ -33,7 +33,7 @@ void sort_by_key(std::vector<int64_t>& order, const int64_t* key) {
 
 }  // namespace
 
-// Sorts the indices by random keys, so that every order is equally likely.
+// Sorts the indices by random keys of 64 bits, so that all orders are equally likely.
 void permutation(at::Tensor& out, runtime::PhiloxState start) {
   at::Tensor keys = at::empty({out.numel()}, at::kLong);
   fill_each<int64_t, 2>(keys, start, [](const RandomBits& bits, size_t i) { return long_word(bits, i); });
@@ -43,7 +43,7 @@ void permutation(at::Tensor& out, runtime::PhiloxState start) {
   out.copy_(at::from_blob(order.data(), {out.numel()}, at::kLong));
 }
 
-// Finds a uniform number of its own for every draw in the running sums of the weights.
+// Draws a uniform number for each draw, and finds its category by a search in the running sums of the weights.
 void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runtime::PhiloxState start) {
   const at::Tensor sums = at::cumsum(weights.to(at::kDouble), -1).contiguous();
   const int64_t categories = weights.size(-1);

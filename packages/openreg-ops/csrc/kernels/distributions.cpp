@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers by a formula from one uniform number or two.
+// Random numbers that a formula computes from one or two uniform numbers.
 #include "kernels/distributions.h"
 
 #include <ATen/Dispatch.h>
@@ -17,12 +17,12 @@ namespace openreg::ops::kernels {
 
 namespace {
 
-// The precision in which numbers of a dtype are drawn: its own, at least single.
+// The type in which numbers of a dtype are drawn: double for double, else float.
 template <class Value>
 using RandomNumber = std::conditional_t<std::is_same_v<Value, double>, double, float>;
 
-// Fills a tensor by calling `make(number)` with each uniform number of a step, never 0: that stands for the smallest
-// step, so that logarithms are finite.
+// Fills a tensor with `make(number)`, where `number` is uniform in (0, 1). A zero is replaced by the smallest step, so
+// that logarithms are finite.
 template <class Value, class Make>
 void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
   using Number = RandomNumber<Value>;
@@ -32,13 +32,14 @@ void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
   });
 }
 
-// Box and Muller: two uniform numbers give two normal ones (Annals of Mathematical Statistics 29, 1958).
+// Fills `values`, of an even count, by the transform of Box and Muller, which computes two normal numbers from two
+// uniform ones (Annals of Mathematical Statistics 29, 1958).
 template <class Value, class Values>
 void draw_normal(const RandomBits& bits, Values& values, double mean, double deviation) {
   using Number = RandomNumber<Value>;
   constexpr Number kTwoPi = static_cast<Number>(6.283185307179586476925286766559);
   for (size_t i = 0; i < values.size(); i += 2) {
-    const Number positive = 1 - uniform_number<Number>(bits, i);  // in (0, 1], fit for a logarithm
+    const Number positive = 1 - uniform_number<Number>(bits, i);  // in (0, 1], so that its logarithm is finite
     const Number angle = kTwoPi * uniform_number<Number>(bits, i + 1);
     const Number radius = std::sqrt(-2 * std::log(positive)) * static_cast<Number>(deviation);
     values[i] = static_cast<Value>(radius * std::cos(angle) + static_cast<Number>(mean));
@@ -46,7 +47,7 @@ void draw_normal(const RandomBits& bits, Values& values, double mean, double dev
   }
 }
 
-// The largest whole number that random_() may give: what the dtype holds exactly.
+// Returns the largest number that random_() draws (any_integers()).
 template <class Value>
 constexpr uint64_t largest_integer() {
   if constexpr (std::numeric_limits<Value>::is_integer) {
@@ -138,7 +139,7 @@ void any_integers(at::Tensor& out, runtime::PhiloxState start) {
   uint64_t largest = 0;
   AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] { largest = largest_integer<scalar_t>(); }),
                  AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
-  integers(out, start, largest + 1, 0);  // of uint64 all words: 2^64 wraps to 0
+  integers(out, start, largest + 1, 0);  // for uint64 the range 2^64 wraps to 0, which means 2^64
 }
 
 }  // namespace openreg::ops::kernels

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels that draw random numbers: what runs on the engine, on CPU tensors. They use all threads; which numbers an
-// element gets depends on its index, the seed and the offset of `start` alone. Their launch reserved what they draw.
+// The kernels that draw random numbers. They take aliases, which are CPU tensors over the bytes of device tensors. The
+// compute engine of the device runs them, on all OpenMP threads. `start` is the place in the Philox sequence at which a
+// kernel begins to draw; the launch has reserved the numbers. The numbers of an element depend only on its index and on
+// the seed and the offset of `start`, not on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,48 +11,56 @@
 
 namespace openreg::ops::kernels {
 
-// Filling a tensor of any strides, one step of the generator per element at most ------------------------------------
+// Kernels that fill a tensor of any strides, with at most one step of the generator (128 bits) for each element -------
 
-// Of a floating dtype.
+// Fill a tensor of a floating-point dtype. For log_normal(), mean and deviation are those of the logarithm.
 void normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation);
-void log_normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation);  // those of the logarithm
+void log_normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation);
 void exponential(at::Tensor& out, runtime::PhiloxState start, double lambda);
 void cauchy(at::Tensor& out, runtime::PhiloxState start, double median, double sigma);
 
-// Of any real dtype: the number of trials up to the first success, 1 or more.
+// Draws the number of trials up to the first success, which is at least 1. The output may have any real dtype.
 void geometric(at::Tensor& out, runtime::PhiloxState start, double p);
 
-// Of any real dtype or bool: 1 where a uniform number is below p, else 0.
+// Draws 1 with probability `p`, else 0. The output may have any real dtype or bool.
 void bernoulli(at::Tensor& out, runtime::PhiloxState start, double p);
 
-// The same with a probability per element, which broadcasts to the output. Not a number and p outside of [0, 1] become
-// the device's error, as on CUDA: they depend on data.
+// Same as `bernoulli()`, except that each element has its own probability. `p` broadcasts to the output. Throws
+// c10::Error for a probability outside [0, 1] or NaN. That becomes the device's sticky error, as on CUDA, because only
+// the kernel reads the data.
 void bernoulli_of_tensor(at::Tensor& out, const at::Tensor& p, runtime::PhiloxState start);
 
-// Of any real dtype, unsigned ones and bool too: whole numbers in [from, from + range), modulo 2^64. A range of 0
-// stands for 2^64.
+// Draws whole numbers in [from, from + range), modulo 2^64. A range of 0 means 2^64. The output may have any real
+// dtype, also bool or an unsigned one.
 void integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from);
 
-// The same from 0 up to the largest whole number that the dtype holds with all those below.
+// Draws whole numbers from 0 up to a maximum, which is the largest number for which the dtype represents it and all
+// smaller ones exactly. The output may have the dtypes of integers().
 void any_integers(at::Tensor& out, runtime::PhiloxState start);
 
-// The numbers from 0 up to the output's count in a random order; of any real dtype that holds them.
+// Writes the numbers from 0 to numel() - 1 in a random order. The output has one dimension, and a real dtype that
+// represents these numbers.
 void permutation(at::Tensor& out, runtime::PhiloxState start);
 
-// The output is int64, (draws) or (rows, draws); the weights (categories) or (rows, categories), of any real dtype. A
-// row of weights that is no distribution becomes the device's error.
+// Draws categories with replacement, with probabilities in proportion to the weights. The weights are (categories) or
+// (rows, categories) of any real dtype, and the output is (draws) or (rows, draws) of int64. Throws c10::Error, which
+// becomes the device's sticky error, if a weight is negative or the sum of a row is not positive and finite.
 void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runtime::PhiloxState start);
 
-// Samplers that reject: they need an unknown count of numbers per element, so that each has a sequence of its own. The
-// outputs are contiguous and of a floating dtype; a launch reserves kSamplerSteps, whatever their size. -------------
+// Rejection samplers -------------------------------------------------------------------------------------------------
 
+// The number of generator steps that a launch of a sampler reserves, whatever the size of the output. A sampler needs
+// an unknown number of random numbers for each element. So each element has its own subsequence of the generator, and
+// may use this many steps of it.
 constexpr int64_t kSamplerSteps = 1024;
 
-// Parameters of a floating dtype and the output's shape, or of one that broadcasts to it in `binomial`.
+// Fill a contiguous output of a floating-point dtype. Parameters have a floating-point dtype and the output's shape;
+// those of binomial() may broadcast to it. gamma() draws with scale 1, and dirichlet() over the last dimension.
+// poisson() throws c10::Error for a rate that is NaN, negative or at least 2^63, which becomes the device's sticky
+// error.
 void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start);
 void binomial(const at::Tensor& count, const at::Tensor& probability, at::Tensor& out, runtime::PhiloxState start);
-void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start);  // of scale 1
-void dirichlet(const at::Tensor& concentration, at::Tensor& out,
-               runtime::PhiloxState start);  // over the last dimension
+void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start);
+void dirichlet(const at::Tensor& concentration, at::Tensor& out, runtime::PhiloxState start);
 
 }  // namespace openreg::ops::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking rows up, and the gradient of that. The gradient sorts the indices instead of adding from many threads to one
-// row: no atomics, and the same bits every time.
+// A copy of rows, and its gradient. The gradient first sorts the indices, so that one thread adds all rows with one
+// index. It thus needs no atomic operations and is deterministic.
 #include "kernels/embedding.h"
 
 #include <algorithm>
@@ -17,11 +17,14 @@ namespace {
 
 constexpr int64_t kGrainElements = 16384;
 
+// Returns index `i` of an array of int64 or int32.
 int64_t index_at(const void* indices, Type type, int64_t i) {
   return type == Type::Long ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
 }
 
-// REAL HW: a kernel cannot throw; it raises the flag that the next synchronization reads.
+// Same as `index_at()`, except that it throws std::out_of_range for an index that is not a row.
+//
+// REAL HW: a kernel cannot throw. It sets an error flag, which the next synchronization reads.
 int64_t checked_index(const void* indices, Type type, int64_t i, int64_t rows) {
   const int64_t index = index_at(indices, type, i);
   if (index < 0 || index >= rows) {
@@ -42,7 +45,7 @@ template <class Value>
 void backward(const EmbeddingBackwardArguments& arguments) {
   using Sum = Accumulator<Value>;
   const int64_t width = arguments.width;
-  // A counting sort: the places of the indices, row by row; starts[r] is where those of row r begin.
+  // A counting sort of the positions of indices by row. The positions of row r begin at places[starts[r]].
   std::vector<int64_t> starts(static_cast<size_t>(arguments.rows) + 1);
   for (int64_t i = 0; i < arguments.count; ++i) {
     ++starts[static_cast<size_t>(checked_index(arguments.indices, arguments.index_type, i, arguments.rows)) + 1];

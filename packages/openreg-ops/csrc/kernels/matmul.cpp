@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix product in tiles: what a tile needs of both operands is packed into buffers that stay in the cache (REAL HW:
-// in the shared memory of a block), and a micro-kernel multiplies them with its sums in registers.
+// A matrix product in tiles. For each tile, the elements of both operands are packed into buffers that fit into the
+// cache (REAL HW: into the shared memory of a block). A micro-kernel multiplies them, with its sums in registers.
 #include "kernels/matmul.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace openreg::ops::raw {
 namespace {
 
 constexpr int64_t kTile = 64;      // rows and columns of a tile of the output
-constexpr int64_t kDepth = 128;    // terms that are packed at a time
-constexpr int64_t kMicroRows = 4;  // of the micro-kernel
+constexpr int64_t kDepth = 128;    // terms of each sum that are packed at a time
+constexpr int64_t kMicroRows = 4;  // rows of the micro-kernel's block of sums
 constexpr int64_t kMicroColumns = 16;
 constexpr int64_t kGrainProducts = 1 << 15;
 
-// What one thread works with. Strips of micro-kernel width, in the order in which it reads them.
+// The buffers of one thread. Operands are in strips of the micro-kernel's width, in the order in which it reads them.
 template <class Sum>
 struct Buffers {
   Sum left[kTile / kMicroRows][kDepth][kMicroRows];
@@ -27,7 +27,8 @@ struct Buffers {
   Sum sums[kTile][kTile];
 };
 
-// Packs `width` lines (rows of the left operand, columns of the right one) of `depth` terms; fills up with zeros.
+// Packs `width` lines of `depth` terms into strips, and zeros for the other lines of a tile. Lines are rows of the left
+// operand and columns of the right one.
 template <class Value, class Sum, size_t kWidth>
 void pack(Sum (*strips)[kDepth][kWidth], const Value* first, int64_t width, int64_t depth, int64_t line_stride,
           int64_t depth_stride) {
@@ -41,6 +42,7 @@ void pack(Sum (*strips)[kDepth][kWidth], const Value* first, int64_t width, int6
   }
 }
 
+// The micro-kernel: adds the products of two strips to a block of sums.
 template <class Sum>
 OPENREG_CLONES void multiply_strips(const Sum (*left)[kMicroRows], const Sum (*right)[kMicroColumns], int64_t depth,
                                     Sum* sums) {

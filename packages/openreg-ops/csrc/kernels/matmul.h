@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernel of aten::mm. It takes addresses, sizes and strides instead of tensors. The compute engine of the device
+// runs it, on all OpenMP threads.
 #pragma once
 
 #include <array>
@@ -7,14 +9,15 @@
 
 namespace openreg::ops::raw {
 
-// A matrix: address of its first element, and the steps between rows and between columns, in elements.
+// A matrix: the address of its first element, and the distances between rows and between columns, in elements.
 struct Matrix {
   void* address;
   std::array<int64_t, 2> strides;
 };
 
-// output (rows x columns) = left (rows x depth) times right (depth x columns), all of `type`. The output overlaps
-// neither operand. Products are summed in the accumulator of the type, in an order that depends on the shapes alone.
+// Arguments of matmul(), which computes output (rows x columns) = left (rows x depth) times right (depth x columns).
+// All have `type`. The output must not overlap an operand. Products are summed in the Accumulator of the type, in an
+// order that depends only on the shapes.
 struct MatmulArguments {
   Type type;  // one of FloatsAndIntegers
   Matrix left;

@@ -8,7 +8,7 @@
 namespace openreg::ops::kernels {
 
 #if defined(_OPENMP)
-// Not at::set_num_threads(), which is also the default of threads that start later.
+// Does not call at::set_num_threads(), because that also changes the default of threads that start later.
 SingleThreadGuard::SingleThreadGuard() : before_(omp_get_max_threads()) {
   omp_set_num_threads(1);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A guard that makes kernels run on one thread.
 #pragma once
 
 namespace openreg::ops::kernels {
 
-// While it lives, the calling thread of the engine spreads nothing over others, whatever kernel it runs. Without OpenMP
+// A guard that limits the OpenMP regions of the calling thread to one thread, whichever kernel it calls. Without OpenMP
 // it does nothing.
 class SingleThreadGuard {
  public:
@@ -15,7 +16,7 @@ class SingleThreadGuard {
   SingleThreadGuard& operator=(SingleThreadGuard&&) = delete;
 
  private:
-  [[maybe_unused]] int before_;  // without OpenMP
+  [[maybe_unused]] int before_;  // the number of threads to restore; unused without OpenMP
 };
 
 }  // namespace openreg::ops::kernels

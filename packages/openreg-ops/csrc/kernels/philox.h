@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The counter-based random numbers Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-// 1, 2, 3", 2011): a pure function of key and counter, so that every thread computes its own numbers.
+// The counter-based random number generator Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+// easy as 1, 2, 3", 2011). It is a pure function of key and counter, so each thread can compute its numbers separately.
 #pragma once
 
 #include <array>
@@ -11,10 +11,11 @@
 
 namespace openreg::ops::raw {
 
-// One step of the generator: the 128 bits that belong to a counter.
+// The result of one step of the generator: the 128 random bits of one counter.
 using RandomBits = std::array<uint32_t, 4>;
 
-// `seed` is the key. The upper half of the counter is zero here.
+// Returns the random bits of a counter. `seed` is the key. The counter has 128 bits, of which the upper half is zero
+// here.
 inline RandomBits philox(uint64_t seed, uint64_t counter) {
   constexpr int kRounds = 10;
   constexpr uint64_t kMultiplier0 = 0xD2511F53;
@@ -35,16 +36,17 @@ inline RandomBits philox(uint64_t seed, uint64_t counter) {
   return bits;
 }
 
-// Word `i` of 64 bits of a step, of two.
+// Returns word `i` of the two 64-bit words of a step.
 inline uint64_t long_word(const RandomBits& bits, size_t i) {
   return (static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1];
 }
 
-// How many random numbers of type Value one step gives: a double takes 64 bits.
+// The number of random numbers of type Value that one step gives. A double takes 64 bits, all other types take 32.
 template <class Value>
 constexpr int kValuesPerStep = std::is_same_v<Value, double> ? 2 : 4;
 
-// Number `i` of a step, uniform in [0, 1) and exact in Value's own precision, so that storing it cannot round up to 1.
+// Returns number `i` of a step, uniform in [0, 1). Value represents it exactly, so that a conversion to Value cannot
+// round it up to 1. The result is a double for double, else a float.
 template <class Value>
 auto uniform_number(const RandomBits& bits, size_t i) {
   if constexpr (std::is_same_v<Value, double>) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How kernels use the counter-based generator: number k of a launch belongs to element k, whichever thread computes it.
+// Parallel fills with random numbers of the Philox generator. The numbers of an element depend on its index, not on the
+// thread that computes them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,8 +21,8 @@ using raw::long_word;
 using raw::RandomBits;
 using raw::uniform_number;
 
-// Fills a CPU tensor, on all threads. `draw(bits, values)` makes kPerStep elements of one step; which step an element
-// belongs to depends on its index alone, so the numbers do not depend on the number of threads.
+// Fills a CPU tensor on all OpenMP threads. `draw(bits, values)` computes kPerStep consecutive elements from one step
+// of the generator. Step i, counted from `start`, gives the elements from kPerStep * i on.
 template <class Value, int kPerStep, class Draw>
 void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   constexpr int64_t kStepsPerThread = 4096;
@@ -40,7 +41,7 @@ void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   }
 }
 
-// The same where each element is a number of its own: `number(bits, i)` makes element i of a step.
+// Same as `fill_random()`, except that `number(bits, i)` computes element i of a step.
 template <class Value, int kPerStep, class Number>
 void fill_each(at::Tensor& out, runtime::PhiloxState start, Number number) {
   fill_random<Value, kPerStep>(out, start, [number](const RandomBits& bits, auto& values) {
@@ -50,7 +51,7 @@ void fill_each(at::Tensor& out, runtime::PhiloxState start, Number number) {
   });
 }
 
-// Doubles that are uniform in [0, 1).
+// Returns a new CPU tensor of doubles that are uniform in [0, 1).
 inline at::Tensor uniform_doubles(c10::IntArrayRef sizes, runtime::PhiloxState start) {
   at::Tensor numbers = at::empty(sizes, at::kDouble);
   fill_each<double, 2>(numbers, start,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Samplers that reject: Poisson, binomial, gamma and Dirichlet numbers, with parameters per element.
+// Rejection samplers of Poisson, binomial, gamma and Dirichlet numbers, with parameters for each element.
 #include <ATen/Dispatch.h>
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/native/Distributions.h>
@@ -16,11 +16,11 @@ namespace openreg::ops::kernels {
 
 namespace {
 
-// One element's own sequence: a subsequence of the generator, which depends on the element's index alone. Launches use
-// different offsets, and other random kernels subsequence 0, so no two elements share numbers as long as an element
-// takes at most kSamplerSteps steps of four words; the chance that a sampler needs more is below 1e-30.
+// The random numbers of one element: a subsequence of the Philox generator, whose number is the element's index plus 1.
+// Launches use different offsets, and other random kernels use subsequence 0. So no two elements share numbers if an
+// element uses at most kSamplerSteps steps of four words. The probability that a sampler needs more is below 1e-30.
 //
-// Satisfies UniformRandomBitGenerator, for the distributions of <random>. Used by one thread.
+// Satisfies UniformRandomBitGenerator, for the distributions of <random>. Not thread-safe.
 class ElementRandom {
  public:
   using result_type = uint32_t;
@@ -32,8 +32,9 @@ class ElementRandom {
   static constexpr uint32_t max() { return std::numeric_limits<uint32_t>::max(); }
   uint32_t operator()() { return engine_(); }
 
-  // In (0, 1).
+  // Returns a number that is uniform in (0, 1).
   double uniform() { return (static_cast<double>(engine_()) + 0.5) * 0x1p-32; }
+  // Returns a standard normal number, by the transform of Box and Muller.
   double normal() {
     constexpr double kTwoPi = 6.283185307179586476925286766559;
     const double radius = std::sqrt(-2 * std::log(uniform()));
@@ -55,7 +56,8 @@ void fill_samples(at::Tensor& out, runtime::PhiloxState start, Sample sample) {
   });
 }
 
-// Zero, which a density cannot give, becomes the smallest number.
+// Fills a contiguous tensor with gamma numbers. A result that rounds to zero is replaced by the smallest normal number,
+// because zero has probability zero.
 template <class Value>
 void fill_gamma(at::Tensor& out, const at::Tensor& shape, runtime::PhiloxState start) {
   const at::Tensor shapes = shape.to(at::kDouble).contiguous();
@@ -73,7 +75,8 @@ void fill_gamma(at::Tensor& out, const at::Tensor& shape, runtime::PhiloxState s
 
 }  // namespace
 
-// Counts are drawn as int64, which holds none that belong to a rate beyond it: <random> would reject for ever.
+// Draws counts as int64. A rate beyond the range of int64 is an error, because std::poisson_distribution would not
+// terminate.
 void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start) {
   const at::Tensor rates = rate.to(at::kDouble).contiguous();
   const double* values = rates.const_data_ptr<double>();
@@ -99,7 +102,7 @@ void binomial(const at::Tensor& count, const at::Tensor& probability, at::Tensor
       const auto uniform = [&random] { return random.uniform(); };
       BaseSampler<double, decltype(uniform)> sampler(uniform);
       if (std::isnan(n[i]) && p[i] > 0) {
-        return n[i];  // PyTorch's sampler would look for a sum that exceeds it
+        return n[i];  // because PyTorch's sampler would not terminate
       }
       return sample_binomial<double, double, decltype(uniform)>(n[i], p[i], sampler);
     });
@@ -111,7 +114,7 @@ void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start)
                                   [&] { fill_gamma<scalar_t>(out, shape, start); });
 }
 
-// Gamma numbers, divided by their sum.
+// Divides gamma numbers by their sum.
 void dirichlet(const at::Tensor& concentration, at::Tensor& out, runtime::PhiloxState start) {
   at::Tensor samples = at::empty(out.sizes(), out.options().dtype(at::kDouble));
   fill_gamma<double>(samples, concentration, start);

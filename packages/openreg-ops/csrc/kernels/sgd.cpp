@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fused optimizer step: one launch for any number of tensors, cut into chunks that the grid works off.
+// A fused optimizer step: one launch for any number of parameters. The parameters are divided into chunks, which the
+// threads process.
 #include "kernels/sgd.h"
 
 #include <algorithm>
@@ -11,16 +12,17 @@ namespace openreg::ops::raw {
 
 namespace {
 
-constexpr int64_t kChunk = 16384;
+constexpr int64_t kChunk = 16384;  // elements
 
-struct Chunk {
+// At most kChunk elements of one parameter, from `begin` on.
+struct ParameterChunk {
   const SgdParameter* parameter;
   int64_t begin;
 };
 
-// The numbers of a step in the type that it is computed in.
+// The numbers of a step, in the type in which the step is computed.
 template <class Number>
-struct Step {
+struct SgdStep {
   Number learning_rate;
   Number momentum;
   Number dampening;
@@ -29,7 +31,7 @@ struct Step {
 };
 
 template <class Value, class Number>
-OPENREG_CLONES void update(const SgdArguments& arguments, const Step<Number>& step, const Chunk& chunk) {
+OPENREG_CLONES void update(const SgdArguments& arguments, const SgdStep<Number>& step, const ParameterChunk& chunk) {
   auto* parameter = static_cast<Value*>(chunk.parameter->parameter);
   auto* gradient = static_cast<Value*>(chunk.parameter->gradient);
   auto* momentum = static_cast<Value*>(chunk.parameter->momentum);
@@ -62,7 +64,7 @@ void sgd(const SgdArguments& arguments) {
   if (arguments.found_inf != nullptr && *arguments.found_inf == 1) {
     return;
   }
-  std::vector<Chunk> chunks;
+  std::vector<ParameterChunk> chunks;
   for (const SgdParameter& parameter : arguments.parameters) {
     for (int64_t begin = 0; begin < parameter.count; begin += kChunk) {
       chunks.push_back({&parameter, begin});
@@ -73,9 +75,9 @@ void sgd(const SgdArguments& arguments) {
     const double learning_rate = arguments.learning_rate_address != nullptr
                                      ? static_cast<double>(*arguments.learning_rate_address)
                                      : arguments.learning_rate;
-    const Step<Number> step{static_cast<Number>(learning_rate), static_cast<Number>(arguments.momentum),
-                            static_cast<Number>(arguments.dampening), static_cast<Number>(arguments.weight_decay),
-                            arguments.scale != nullptr ? static_cast<Number>(*arguments.scale) : Number(1)};
+    const SgdStep<Number> step{static_cast<Number>(learning_rate), static_cast<Number>(arguments.momentum),
+                               static_cast<Number>(arguments.dampening), static_cast<Number>(arguments.weight_decay),
+                               arguments.scale != nullptr ? static_cast<Number>(*arguments.scale) : Number(1)};
     for_each_item(static_cast<int64_t>(chunks.size()), 2,
                   [&](int64_t i) { update<decltype(example)>(arguments, step, chunks[static_cast<size_t>(i)]); });
   });

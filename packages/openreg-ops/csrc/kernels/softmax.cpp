@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax and its gradient: each line is reduced, then written, by one thread.
+// Softmax and its gradient. One thread reduces a line and then writes it.
 #include "kernels/softmax.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kGrainElements = 4096;
 
-// The sum of term(0) ... term(count - 1), block by block, so that rounding errors do not pile up over a long line.
+// Returns the sum of term(0) to term(count - 1). It sums blocks first and then the blocks' sums, so that the rounding
+// error of a long line is smaller.
 template <class Sum, class Term>
 Sum blocked_sum(int64_t count, Term&& term) {
   constexpr int64_t kBlock = 256;
@@ -30,7 +31,7 @@ Sum blocked_sum(int64_t count, Term&& term) {
 }
 
 template <class Value>
-void softmax_line(const Value* input, Value* output, const Axis<2>& along) {
+void softmax_line(const Value* input, Value* output, const LoopAxis<2>& along) {
   using Number = Accumulator<Value>;
   const auto [input_stride, output_stride] = along.strides;
   Number largest = -std::numeric_limits<Number>::infinity();
@@ -45,7 +46,7 @@ void softmax_line(const Value* input, Value* output, const Axis<2>& along) {
 }
 
 template <class Value>
-void backward_line(const Value* gradient, const Value* output, Value* result, const Axis<3>& along) {
+void backward_line(const Value* gradient, const Value* output, Value* result, const LoopAxis<3>& along) {
   using Number = Accumulator<Value>;
   const auto [gradient_stride, output_stride, result_stride] = along.strides;
   const Number dot = blocked_sum<Number>(along.size, [&, g = gradient_stride, o = output_stride](int64_t i) {

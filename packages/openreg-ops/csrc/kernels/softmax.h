@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernels of aten::_softmax and of its gradient. They take addresses, sizes and strides instead of tensors. The
+// compute engine of the device runs them, on all OpenMP threads. A line consists of the elements along the axis over
+// which softmax normalizes.
 #pragma once
 
 #include "kernels/axes.h"
@@ -6,23 +9,25 @@
 
 namespace openreg::ops::raw {
 
-// Along one axis: output = exp(input) / sum(exp(input)), computed from the distance to the largest element.
+// Arguments of softmax(), which computes output = exp(input) / sum(exp(input)) for each line. It subtracts the largest
+// element of the line first, so that the exponentials do not overflow.
 struct SoftmaxArguments {
   Type type;  // one of Floats
   const void* input;
   void* output;
-  Axes<2> lines;  // the other axes: strides of the input, of the output
-  Axis<2> along;  // the axis itself
+  LoopAxes<2> lines;  // the other axes; strides of the input, of the output
+  LoopAxis<2> along;  // the axis of a line
 };
 
-// input_gradient = output * (gradient - sum(gradient * output)).
+// Arguments of softmax_backward(), which computes input_gradient = output * (gradient - sum(gradient * output)) for
+// each line.
 struct SoftmaxBackwardArguments {
   Type type;  // one of Floats
   const void* gradient;
   const void* output;
   void* input_gradient;
-  Axes<3> lines;  // strides of the gradient, of the output, of the input's gradient
-  Axis<3> along;
+  LoopAxes<3> lines;  // strides of the gradient, of the output, of the input's gradient
+  LoopAxis<3> along;
 };
 
 void softmax(const SoftmaxArguments& arguments);

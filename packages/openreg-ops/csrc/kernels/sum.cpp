@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A reduction: tiles of outputs, each summed in parts of a fixed length, which are then added up.
+// A reduction. Outputs are computed in tiles. The terms of a tile are summed in parts of a fixed length, and the sums
+// of the parts are then added.
 #include "kernels/sum.h"
 
 #include <algorithm>
@@ -11,11 +12,12 @@ namespace openreg::ops::raw {
 
 namespace {
 
-constexpr int64_t kWideTile = 64;   // outputs that are summed side by side, where they lie side by side
-constexpr int64_t kLeaf = 256;      // terms that are added one after the other
-constexpr int64_t kPart = 1 << 15;  // terms of one item of the grid; fixed, so that threads do not change results
+constexpr int64_t kWideTile = 64;   // outputs of a tile, if they are adjacent in memory; otherwise a tile is one output
+constexpr int64_t kLeaf = 256;      // terms that are added one after another
+constexpr int64_t kPart = 1 << 15;  // terms of a part; fixed, so that results do not depend on the number of threads
 constexpr int64_t kGrainTerms = 1 << 15;
 
+// Returns the sum of a row's elements, which are `stride` apart. Adjacent elements are summed in 16 SIMD lanes.
 template <class Value, class Sum>
 OPENREG_CLONES Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
   constexpr int64_t kLanes = 16;
@@ -39,7 +41,7 @@ OPENREG_CLONES Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
   return lanes[0];
 }
 
-// Adds `count` rows of outputs that lie side by side, `step` apart.
+// Adds `count` rows of `width` adjacent terms to the totals of adjacent outputs. Rows are `step` elements apart.
 template <class Value, class Sum>
 OPENREG_CLONES void add_rows(const Value* row, int64_t count, int64_t step, int64_t width, Sum* totals) {
   if (width == kWideTile) {
@@ -57,16 +59,17 @@ OPENREG_CLONES void add_rows(const Value* row, int64_t count, int64_t step, int6
   }
 }
 
-// A tile of outputs: where its first term is, and how many outputs.
+// A tile of outputs: the address of the first term of its first output, and the number of outputs.
 template <class Value>
 struct Tile {
   const Value* first;
   int64_t width;
 };
 
-// Adds the terms [begin, end) of every output of the tile to `totals`.
+// Adds the terms [begin, end) of each output of a tile to `totals`. Divides the terms in halves down to kLeaf terms
+// (pairwise summation).
 template <int64_t kWidth, class Value, class Sum>
-void add_terms(const Tile<Value>& tile, const Axes<1>& reduced, int64_t begin, int64_t end,
+void add_terms(const Tile<Value>& tile, const LoopAxes<1>& reduced, int64_t begin, int64_t end,
                std::array<Sum, kWidth>& totals) {
   if (end - begin > kLeaf) {
     const int64_t middle = begin + (end - begin) / 2;
@@ -90,14 +93,14 @@ void add_terms(const Tile<Value>& tile, const Axes<1>& reduced, int64_t begin, i
   });
 }
 
-// How the outputs are cut into tiles along the first kept axis.
+// The division of the outputs into tiles along the first kept axis.
 struct Tiling {
-  int64_t width;       // of a full tile
+  int64_t width;       // outputs of a full tile
   int64_t row_length;  // outputs along the axis
   int64_t tiles_per_row;
   int64_t count;
 
-  Tiling(const Axes<2>& kept, int64_t tile_width) : width(tile_width) {
+  Tiling(const LoopAxes<2>& kept, int64_t tile_width) : width(tile_width) {
     row_length = kept.empty() ? 1 : kept[0].size;
     tiles_per_row = (row_length + width - 1) / width;
     count = row_length == 0 ? 0 : element_count(kept) / row_length * tiles_per_row;
@@ -115,9 +118,9 @@ void run_tiles(const SumArguments& arguments) {
 
   const auto total = [&](int64_t tile, int64_t begin, int64_t end) {
     const int64_t offset = offsets_at(arguments.kept, tiling.first_output(tile))[0];
-    const Tile<Value> unstructured{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
+    const Tile<Value> outputs{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
     Totals totals{};
-    add_terms<kWidth>(unstructured, arguments.reduced, begin, end, totals);
+    add_terms<kWidth>(outputs, arguments.reduced, begin, end, totals);
     return totals;
   };
   const auto store = [&](int64_t tile, const Totals& totals) {
@@ -138,7 +141,7 @@ void run_tiles(const SumArguments& arguments) {
     const int64_t first = item % parts * kPart;
     partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));
   });
-  // REAL HW: a second launch, or the block that finishes last.
+  // REAL HW: a second launch does this, or the block that finishes last.
   for (int64_t tile = 0; tile < tiling.count; ++tile) {
     Totals* rows = &partial[static_cast<size_t>(tile * parts)];
     for (int64_t distance = 1; distance < parts; distance *= 2) {
@@ -154,7 +157,7 @@ void run_tiles(const SumArguments& arguments) {
 
 template <class Value, class Result>
 void run(const SumArguments& arguments) {
-  // Outputs that lie side by side are summed together where the terms of one output lie further apart.
+  // Adjacent outputs are summed together unless the terms of one output are adjacent, too.
   const bool across = !arguments.kept.empty() && arguments.kept[0].strides[0] == 1 &&
                       (arguments.reduced.empty() || arguments.reduced[0].strides[0] != 1);
   if (across) {

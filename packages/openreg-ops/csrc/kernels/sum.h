@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernel of aten::sum. It takes addresses, sizes and strides instead of tensors. The compute engine of the device
+// runs it, on all OpenMP threads.
 #pragma once
 
 #include "kernels/axes.h"
@@ -6,19 +8,22 @@
 
 namespace openreg::ops::raw {
 
-// output = the sum of the input over some axes. Pairwise, so that the error grows with the logarithm of the count; the
-// order of the additions depends on shapes and strides alone. Sums are held in the accumulator of the input's type.
+// Arguments of sum(), which sums the input over some axes, in the Accumulator of the input's type. The summation is
+// pairwise, so that the rounding error grows with the logarithm of the number of terms. The order of the additions
+// depends only on shapes and strides.
 struct SumArguments {
   Type input_type;
   Type output_type;
   const void* input;
   void* output;
-  Axes<2> kept;     // strides of the input, of the output
-  Axes<1> reduced;  // strides of the input
+  LoopAxes<2> kept;     // axes that remain; strides of the input, of the output
+  LoopAxes<1> reduced;  // axes over which the kernel sums; strides of the input
 };
 
-// Floats to their own type or, from 16 bits, to float32; integers and bool to int64.
+// Returns true if sum() supports these types: a floating-point input and an output of its type, a half or bfloat16
+// input and a float output, or an integer or bool input and an int64 output.
 bool sum_serves(Type input_type, Type output_type);
+
 void sum(const SumArguments& arguments);
 
 }  // namespace openreg::ops::raw

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The number types of the kernels, and choosing a kernel's instance by the type of its operands.
+// The number types of the kernels in namespace raw, and the selection of a kernel's template instance by the dtype of
+// its operands. Kernels in this namespace take addresses, sizes and strides; those in namespace kernels take CPU
+// tensors.
 #pragma once
 
 #include <torch/headeronly/core/ScalarType.h>
@@ -10,31 +12,34 @@
 
 namespace openreg::ops::raw {
 
-// PyTorch's number types, and its names for them: header-only, no part of ATen.
+// PyTorch's number types, and its names for them. They are header-only and need no ATen.
 using BFloat16 = c10::BFloat16;
 using Half = c10::Half;
 using Type = c10::ScalarType;
 
+// The dtype of a C++ type.
 template <class Value>
 constexpr Type kTypeOf = c10::CppTypeToScalarType<Value>::value;
 
-// What sums of a real type are held in.
+// The type in which sums of a real type are accumulated: int64 for integers and bool, double for double, else float.
 template <class Value>
 using Accumulator = std::conditional_t<std::is_integral_v<Value>, int64_t,
                                        std::conditional_t<std::is_same_v<Value, double>, double, float>>;
 
+// A list of C++ types, which a kernel supports.
 template <class... Values>
 struct Types {};
 using Floats = Types<float, double, Half, BFloat16>;
 using FloatsAndIntegers = Types<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 
+// Returns true if the list contains the C++ type of `type`.
 template <class... Values>
 constexpr bool contains(Types<Values...> /*list*/, Type type) {
   return ((kTypeOf<Values> == type) || ...);
 }
 
-// Calls `visitor(Value())` with the C++ type of `type`. The host calls contains() first; a type that is not in
-// the list is an error of the host part.
+// Calls `visitor(Value())` with the C++ type of `type`. Throws std::invalid_argument for a type that is not in the
+// list; the host excludes this by contains() before the launch.
 template <class... Values, class Visitor>
 void visit(Types<Values...> /*list*/, Type type, Visitor&& visitor) {
   const bool found = ((kTypeOf<Values> == type && (visitor(Values()), true)) || ...);

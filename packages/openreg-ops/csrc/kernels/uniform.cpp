@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers: each step of the generator makes a few elements.
+// Uniform random numbers. Each step of the generator gives two or four elements.
 #include "kernels/uniform.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
   const auto to = arguments.to;
   for_each_item((count + kPerStep - 1) / kPerStep, kStepsPerRange, [&](int64_t step) {
     const RandomBits bits = philox(seed, offset + static_cast<uint64_t>(step));
-    std::array<decltype(uniform_number<Value>(bits, 0)), kPerStep> numbers;  // all, so that they are made side by side
+    // Computes all numbers before it stores them, so that the compiler can vectorize this.
+    std::array<decltype(uniform_number<Value>(bits, 0)), kPerStep> numbers;
     for (size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = uniform_number<Value>(bits, i);
     }
@@ -31,7 +32,8 @@ void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
     for (int64_t i = 0; i < std::min(kPerStep, count - first); ++i) {
       const auto value = static_cast<Value>(numbers[static_cast<size_t>(i)] * (to - from) + from);
       const int64_t place = dense ? first + i : offsets_at(arguments.axes, first + i)[0];
-      output[place] = value < static_cast<Value>(to) ? value : static_cast<Value>(from);  // rounded up to `to`
+      // A value that was rounded up to `to` is replaced by `from`.
+      output[place] = value < static_cast<Value>(to) ? value : static_cast<Value>(from);
     }
   });
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernel of aten::uniform_. It takes an address, sizes and strides instead of a tensor. The compute engine of the
+// device runs it, on all OpenMP threads.
 #pragma once
 
 #include "kernels/axes.h"
@@ -6,16 +8,17 @@
 
 namespace openreg::ops::raw {
 
-// Fills the output with numbers uniform in [from, to). Which number an element gets depends on its index, the seed and
-// the offset alone: counter offset + i gives the elements 4i to 4i+3, of a double 2i and 2i+1.
+// Arguments of uniform(), which fills the output with numbers that are uniform in [from, to).
 struct UniformArguments {
   Type type;  // one of Floats
   void* output;
-  Axes<1> axes;  // in the order of the elements' indices
+  LoopAxes<1> axes;  // in the order in which elements are numbered (AxisOrder::kByIndex)
   double from;
   double to;
 };
 
+// `seed` and `offset` are the place in the Philox sequence at which the kernel begins to draw. The counter offset + i
+// gives the elements 4i to 4i + 3, or 2i and 2i + 1 of a double output, so the numbers do not depend on the threads.
 void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset);
 
 }  // namespace openreg::ops::raw

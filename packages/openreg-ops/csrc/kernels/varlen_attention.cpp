@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each sequence is a batch of one for the kernels of attention.h.
+// Varlen attention by a loop over the sequences, each of which is a batch of one for the kernels of attention.h.
 #include "kernels/varlen_attention.h"
 
 #include <ATen/OpMathType.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Where sequences begin and end in a tensor of so many rows.
+// Returns `starts` as int64. Throws c10::Error if they decrease or exceed the number of rows.
 std::vector<int64_t> bounds_of(const at::Tensor& starts, int64_t rows) {
   const at::Tensor wide = starts.to(at::kLong).contiguous();
   const int64_t* values = wide.const_data_ptr<int64_t>();
@@ -28,13 +28,14 @@ std::vector<int64_t> bounds_of(const at::Tensor& starts, int64_t rows) {
   return bounds;
 }
 
+// The rows of one sequence and of its keys.
 struct Sequence {
   int64_t begin;
   int64_t length;
   int64_t key_begin;
   int64_t key_length;
 
-  // (1, heads, length, width); undefined where the tensor is.
+  // Return the rows of the sequence as (1, heads, length, width), or an undefined tensor if `tensor` is undefined.
   at::Tensor rows(const at::Tensor& tensor) const { return part(tensor, begin, length); }
   at::Tensor key_rows(const at::Tensor& tensor) const { return part(tensor, key_begin, key_length); }
 
@@ -57,7 +58,7 @@ std::vector<Sequence> sequences_of(const std::vector<int64_t>& bounds, const std
   return sequences;
 }
 
-// Rows that belong to no sequence.
+// Sets the rows before the first and after the last sequence to zero.
 void zero_beyond(const at::Tensor& tensor, const std::vector<int64_t>& bounds) {
   if (tensor.defined()) {
     tensor.narrow(0, 0, bounds.front()).zero_();
@@ -65,7 +66,7 @@ void zero_beyond(const at::Tensor& tensor, const std::vector<int64_t>& bounds) {
   }
 }
 
-// The part of logsumexp that a sequence has, (1, heads, length).
+// Returns the part of logsumexp that belongs to a sequence, (1, heads, length).
 at::Tensor sums_of(const at::Tensor& logsumexp, size_t index, const Sequence& sequence) {
   return logsumexp.narrow(0, static_cast<int64_t>(index), 1).narrow(2, 0, sequence.length);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The access of a kernel to each of its arguments (read, write or both), which its launch reports to observers.
+// The access of a kernel to each of its arguments (read, write or both). Its launch reports it to observers, which are
+// tools that subscribe to the driver, such as the sanitizer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,12 +26,14 @@ constexpr orAccess access_by_type() {
   }
   return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;
 }
+// Returns the accesses by type of all parameters, in order.
 template <class... Args>
 constexpr std::array<orAccess, sizeof...(Args)> accesses_by_type() {
   return {access_by_type<Args>()...};
 }
 
-// Returns true for in-place operators that do not read what they replace, because a schema does not contain this.
+// Returns true for operators that do not read the old content of the operands that they modify. A schema does not
+// contain this fact. `name` is the dispatcher's name, such as "aten::fill_".
 constexpr bool overwrites(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames = {"aten::fill_",          "aten::zero_",
                                                       "aten::_foreach_zero_", "aten::_foreach_copy_",
@@ -45,6 +48,7 @@ struct SchemaArgument {
   bool is_keyword;
 };
 
+// Returns the argument of a schema at `index`, counted from 0 and without the *, or an empty text if there is none.
 constexpr SchemaArgument schema_argument(std::string_view schema, size_t index) {
   const std::string_view all = schema.substr(schema.find('(') + 1);
   bool is_keyword = false;
@@ -69,25 +73,25 @@ constexpr SchemaArgument schema_argument(std::string_view schema, size_t index) 
   return {{}, is_keyword};
 }
 
-// Returns the access that the operator's schema implies, for kernels with its signature. An argument with "(a!)" is
-// updated, or written if it is a keyword, because it is then an output.
-template <class Operator>
+// Returns the access that the schema of Op (at::_ops) implies, for kernels with the signature of that schema. An
+// argument with "(a!)" is updated, or written if it is a keyword, because it is then an output.
+template <class Op>
 constexpr orAccess access_by_schema(size_t index) {
-  const SchemaArgument argument = schema_argument(Operator::schema_str, index);
+  const SchemaArgument argument = schema_argument(Op::schema_str, index);
   if (argument.text.find("!)") == std::string_view::npos) {
     return orAccessRead;
   }
-  return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
+  return argument.is_keyword || overwrites(Op::name) ? orAccessWrite : orAccessReadWrite;
 }
 
-// The accesses by schema of all arguments of an operator, in order.
-template <class Operator, class Schema>
+// The accesses by schema of all arguments of Op (at::_ops), in order. Schema is its C++ signature.
+template <class Op, class Schema>
 constexpr std::nullptr_t kAccessesOf = nullptr;
-template <class Operator, class Result, class... Args>
-constexpr std::array<orAccess, sizeof...(Args)> kAccessesOf<Operator, Result(Args...)> = [] {
+template <class Op, class Result, class... Args>
+constexpr std::array<orAccess, sizeof...(Args)> kAccessesOf<Op, Result(Args...)> = [] {
   std::array<orAccess, sizeof...(Args)> accesses{};
   for (size_t i = 0; i < accesses.size(); ++i) {
-    accesses[i] = access_by_schema<Operator>(i);
+    accesses[i] = access_by_schema<Op>(i);
   }
   return accesses;
 }();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The callable that a launch of a structured or unstructured operator enqueues, and that launch. It owns the arguments,
-// the descriptors of the outputs' aliases, and the dtypes that the host has determined.
+// The launch of a structured or unstructured operator, and the callable that it enqueues. The callable owns the
+// arguments, the descriptors from which the aliases of the outputs are made, and the dtypes that the host has
+// determined.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,15 +22,15 @@
 namespace openreg::ops {
 
 // The default dtype of the process at the launch, and the dtype in which the kernel computes, which the meta function
-// has determined. The kernel determines it again when it runs, when the default dtype may be another one. So the kernel
-// converts integers that become floating-point numbers to the dtype of the launch.
+// has determined. PyTorch's kernels determine their dtype again when they run, and promote integers to the default
+// dtype at that time. If the default dtype has changed since the launch, integer operands must be converted before.
 class LaunchDtypes {
  public:
   explicit LaunchDtypes(std::optional<c10::ScalarType> computed)
       : computed_(computed.value_or(c10::ScalarType::Undefined)) {}
 
-  // Returns the dtype to which integers are converted first. Usually returns Undefined, which means no conversion. Runs
-  // on the engine thread.
+  // Returns the dtype to which integer operands are converted before the kernel is called, or Undefined if they need no
+  // conversion, which is the usual case. Runs on the engine thread.
   c10::ScalarType for_integers() const {
     const bool changed = C10_UNLIKELY(default_ != c10::get_default_dtype_as_scalartype());
     return changed && !c10::isIntegralType(computed_, /*includeBool=*/true) ? computed_ : c10::ScalarType::Undefined;
@@ -55,12 +56,14 @@ inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType d
   return holder;
 }
 
-// A callable that calls Run()(name, kernel, outputs, args...) on aliases, in the storages of one execution.
-template <class Run, class Kernel, class Outputs, class... Args>
+// A callable that calls Runner()(name, kernel, outputs, args...) on aliases of the outputs and of the tensors among the
+// arguments. It takes the storages of these aliases, one AliasStorages for each execution. Runner is a functor that
+// calls the kernel, such as RunKernel in registration/structured.h.
+template <class Runner, class Kernel, class Outputs, class... Args>
 class AliasedKernelCall;
 
-template <class Run, class Kernel, size_t... Index, class... Args>
-class AliasedKernelCall<Run, Kernel, std::index_sequence<Index...>, Args...> {
+template <class Runner, class Kernel, size_t... Index, class... Args>
+class AliasedKernelCall<Runner, Kernel, std::index_sequence<Index...>, Args...> {
  public:
   static constexpr size_t kOutputs = sizeof...(Index);
 
@@ -76,7 +79,7 @@ class AliasedKernelCall<Run, Kernel, std::index_sequence<Index...>, Args...> {
     std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
     const c10::ScalarType dtype = dtypes_.for_integers();
     const auto run = [&]<class... T>(T&&... argument) {
-      Run()(name_, kernel_, outputs, converted(std::forward<T>(argument), dtype)...);
+      Runner()(name_, kernel_, outputs, converted(std::forward<T>(argument), dtype)...);
     };
     owned_.apply(run, storages);
   }
@@ -91,16 +94,16 @@ class AliasedKernelCall<Run, Kernel, std::index_sequence<Index...>, Args...> {
   std::array<runtime::AliasRecord, kOutputs> outputs_;
 };
 
-// Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
+// Launches Runner()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
 // undefined. `computed` is the dtype in which an iterator's kernel computes. `when` determines whether the launch is
 // synchronous. Errors are those of launch_with_policy().
-template <class Run, class Kernel, size_t kOutputs, class... Args>
+template <class Runner, class Kernel, size_t kOutputs, class... Args>
 void launch_on_aliases(const char* name, c10::Device device, SyncPolicy when, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
                        Args... args) {
-  using Task = AliasedKernelCall<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
+  using KernelCall = AliasedKernelCall<Runner, Kernel, std::make_index_sequence<kOutputs>, Args...>;
   const auto make = [&](runtime::Aliases& aliases) {
-    return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
+    return KernelCall(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
   };
   launch_with_policy(name, device, when, make, args..., at::TensorList(outputs));
 }

@@ -23,16 +23,16 @@
 
 namespace openreg::ops {
 
-// Owned<T> owns an argument of type T. The host makes it from (value, aliases). get(storages) returns a T on the engine
-// thread, any number of times. `storages` are those of one execution of the kernel.
+// Owned<T> owns an argument of type T. The host makes it from (value, aliases). The engine thread calls get(storages),
+// which returns a T, once in each execution of the kernel. `storages` are those of that execution.
 
 // Owns numbers, enums, Scalars, dtypes, and optionals of them by value.
 template <class T>
 struct Owned {
-  using Value = std::remove_cv_t<std::remove_reference_t<T>>;
-  Owned(const Value& value, runtime::Aliases& /*aliases*/) : held(value) {}
-  const Value& get(runtime::AliasStorages& /*storages*/) const { return held; }
-  Value held;
+  using Decayed = std::remove_cv_t<std::remove_reference_t<T>>;
+  Owned(const Decayed& value, runtime::Aliases& /*aliases*/) : held(value) {}
+  const Decayed& get(runtime::AliasStorages& /*storages*/) const { return held; }
+  Decayed held;
 };
 
 template <>
@@ -93,6 +93,7 @@ std::vector<runtime::AliasRecord> records_of(const List& list, runtime::Aliases&
   return records;
 }
 
+// Replaces `opened` by the aliases of all descriptors, in order.
 inline void open_all(std::vector<runtime::AliasRecord>& records, std::vector<at::Tensor>& opened,
                      runtime::AliasStorages& storages) {
   opened.clear();
@@ -113,7 +114,8 @@ struct Owned<at::TensorList> {
   std::vector<at::Tensor> held;
 };
 
-// A list of outputs, which the kernel takes as any other list of tensors.
+// A list of tensors that the kernel writes. This type marks them as outputs (access_by_type()); the kernel gets a
+// TensorList.
 struct OutputList {
   at::TensorList tensors;
 };
@@ -141,14 +143,14 @@ struct Owned<const at::ITensorListRef&> {
 
 template <>
 struct Owned<const c10::List<std::optional<at::Tensor>>&> {
-  using List = c10::List<std::optional<at::Tensor>>;
-  Owned(const List& value, runtime::Aliases& aliases) {
+  using OptionalTensors = c10::List<std::optional<at::Tensor>>;
+  Owned(const OptionalTensors& value, runtime::Aliases& aliases) {
     records.reserve(value.size());
     for (const std::optional<at::Tensor> tensor : value) {
       records.push_back(aliases.record(tensor.has_value() ? *tensor : at::Tensor()));
     }
   }
-  const List& get(runtime::AliasStorages& storages) {
+  const OptionalTensors& get(runtime::AliasStorages& storages) {
     held.clear();
     for (runtime::AliasRecord& record : records) {
       const at::Tensor& tensor = record.open(storages);
@@ -157,7 +159,7 @@ struct Owned<const c10::List<std::optional<at::Tensor>>&> {
     return held;
   }
   std::vector<runtime::AliasRecord> records;
-  List held;
+  OptionalTensors held;
 };
 
 template <class Element>
@@ -213,7 +215,7 @@ struct Owned<std::optional<std::string_view>> {
   std::optional<std::string> held;
 };
 
-// The arguments that a launch owns. Not a std::tuple, because that would move each argument into its place.
+// The arguments that a launch owns. It is not a std::tuple, because each argument is constructed in place.
 template <class Indices, class... Args>
 class OwnedArguments;
 
@@ -230,7 +232,7 @@ class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Ind
                  const std::remove_reference_t<Args>&... args)
       : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
 
-  // Returns `function(arguments...)`.
+  // Returns `function(arguments...)`, with aliases in `storages` as tensors. Runs on the engine thread.
   template <class Function>
   decltype(auto) apply(Function&& function, runtime::AliasStorages& storages) {
     return function(static_cast<OwnedArgument<Index, Args>&>(*this).owned.get(storages)...);

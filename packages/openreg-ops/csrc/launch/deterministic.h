@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches of PyTorch's kernels whose threads write or add in no fixed order unless
-// torch.use_deterministic_algorithms() is on. Such a kernel reads that flag when it runs. On a device its value at the
-// launch counts, so the launch selects the kernel:
+// The selection of a deterministic kernel at the launch. Some kernels of PyTorch write or add from several threads in
+// no fixed order unless torch.use_deterministic_algorithms() is on, and read that flag when they run. The value at the
+// call must count, as on a GPU. So the caller of the launch selects the kernel:
 //
 //   unstructured_overload<check_put, op::put_>(deterministic_kernel<SchemaOf<op::put_>, put_kernel>());
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace openreg::ops {
 
-// Calls kKernel on one thread, which has a fixed order.
+// A kernel with the signature of kKernel that calls it on one thread, because the order is fixed then.
 template <auto kKernel>
 struct SingleThreaded;
 

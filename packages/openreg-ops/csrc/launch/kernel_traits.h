@@ -21,9 +21,10 @@
 
 namespace openreg::ops {
 
-// A set of dtypes, one bit each.
+// A set of dtypes: one bit for each dtype, at the position of its number in c10::ScalarType.
 using DtypeSet = uint64_t;
 
+// Returns the set of one dtype.
 constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
@@ -36,7 +37,7 @@ constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(
                                    dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double) |
                                    dtype_bit(c10::ScalarType::ComplexFloat) | dtype_bit(c10::ScalarType::ComplexDouble);
 
-// Sets of dtypes for traits, which can be joined by |.
+// Returns the set of these dtypes. Sets can be joined by |.
 template <class... Dtypes>
 constexpr DtypeSet dtype_set(Dtypes... dtypes) {
   return (dtype_bit(dtypes) | ...);
@@ -57,7 +58,7 @@ constexpr DtypeSet kFloating = kReduced | dtype_set(c10::ScalarType::Float, c10:
 constexpr DtypeSet kComplex = dtype_set(c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexDouble);
 constexpr DtypeSet kNotFloating = kBoolean | kIntegers | kComplex;
 
-// The operands that a kernel requires to have one dtype.
+// The operands that must have one dtype, because the kernel would misread others.
 enum class DtypeMatch : uint8_t {
   kNone,           // no requirement: the kernel converts operands, or checks them itself
   kAll,            // all operands
@@ -87,15 +88,16 @@ struct ModeTraits {
 
 // Static facts about a kernel. The default is a kernel that supports all operands of kCommonDtypes.
 struct KernelTraits {
-  DtypeSet refused = 0;  // rejected in some modes or shapes at least: the kernel decides
+  DtypeSet refused = 0;  // dtypes that the kernel rejects, at least in some modes or shapes
   DtypeMatch dtype_match = DtypeMatch::kNone;
   DataCheck data_check = DataCheck::kNone;
   bool checked = false;                  // true if the host finds all errors but those in the data (sync_policy.h)
   bool elementwise = false;              // structured operators: see ElementwiseOperands in registration/structured.h
   bool expands = false;                  // in-place operators: true if the operand may be an expanded tensor
   OverlapRule overlap = {};              // structured operators: overlaps of outputs that the kernel rejects
-  std::array<ModeTraits, 3> modes = {};  // modes in which it rejects further dtypes
+  std::array<ModeTraits, 3> modes = {};  // modes in which the kernel rejects further dtypes
 
+  // Returns true if the kernel supports all dtypes of kCommonDtypes in any combination.
   bool takes_all_dtypes() const { return refused == 0 && dtype_match == DtypeMatch::kNone; }
 };
 
@@ -145,6 +147,7 @@ void check_dtypes_match(const char* name, DtypeMatch dtype_match, const Args&...
   (for_each_tensor(visit, args), ...);
 }
 
+// Same as `may_reject_dtype()`, except that it is for kernels whose traits restrict dtypes.
 template <class... Args>
 bool may_reject_listed_dtype(const char* name, const KernelTraits& traits, std::optional<c10::ScalarType> dtype,
                              const Args&... args) {

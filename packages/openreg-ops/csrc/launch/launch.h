@@ -25,20 +25,21 @@
 
 namespace openreg::ops {
 
-// The facts about an operator that its launches use.
+// The name and the kernel traits of an operator, which its launches use.
 struct Operator {
   const char* name;  // the dispatcher's name, such as "aten::addmm"; never freed
   KernelTraits traits = {};
 };
 
+// An optional operand, as the dispatcher passes it to a kernel.
 using MaybeTensor = const std::optional<at::Tensor>&;
 
 // A guard that makes the device of an operator's operands the current one. Throws c10::Error, with the operator's name,
 // if operands are on several devices or none is on an openreg device.
 class OperandDeviceGuard {
  public:
-  template <class... Operands>
-  explicit OperandDeviceGuard(const Operator& op, const Operands&... operands)
+  template <class... Args>
+  explicit OperandDeviceGuard(const Operator& op, const Args&... operands)
       : device_(device_of(op.name, operands...)), current_(device_) {
     check_same_device(op.name, device_, operands...);
   }
@@ -67,9 +68,9 @@ struct BoundKernelCall {
   void operator()(runtime::AliasStorages& storages) { arguments.apply(kernel, storages); }
 };
 
-// Launches `kernel(args...)`. `accesses` contains its access to each argument. The launch owns the arguments as Owned<>
-// in launch/arguments.h does for each type of Parameters. A 0-dim CPU tensor is taken as a number. Errors are those of
-// launch_with_policy().
+// Launches `kernel(args...)`. `accesses` contains the kernel's access to each argument. Parameters are the types of the
+// kernel's parameters, for which Owned<> in launch/arguments.h defines how the launch owns each argument. A 0-dim CPU
+// tensor is copied as a number. Errors are those of launch_with_policy().
 template <class... Parameters, class Kernel>
 void launch_owned(const Operator& op, c10::Device device, SyncPolicy when, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
@@ -93,7 +94,8 @@ void launch(const Operator& op, c10::Device device, Result (*kernel)(Parameters.
   launch(op, device, sync_policy_of(op, args...), kernel, args...);
 }
 
-// Returns a new tensor on the current device if `wanted`, else an undefined one, into which kernels do not write.
+// Returns a new contiguous tensor on the current device if `wanted`. Otherwise returns an undefined tensor, which means
+// to the kernel that this output is not required.
 inline at::Tensor output_if(bool wanted, c10::IntArrayRef sizes, const c10::TensorOptions& options) {
   return wanted ? make_output(sizes, {}, options) : at::Tensor();
 }
@@ -103,6 +105,7 @@ inline at::Tensor value_or_undefined(MaybeTensor tensor) {
   return tensor.value_or(at::Tensor());
 }
 
+// Returns true if an optional operand is present and defined.
 inline bool is_given(MaybeTensor tensor) {
   return tensor.has_value() && tensor->defined();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The descriptor of any operand: a runtime::AliasRecord for a strided tensor, one for each member of a sparse tensor,
-// and also a quantizer for a quantized tensor. The kernel gets a sparse or quantized CPU tensor over the operand's
-// bytes.
+// The descriptor of an operand of any layout, from which the engine thread makes the operand's alias. It consists of a
+// runtime::AliasRecord for a strided tensor, of one for each member of a sparse tensor, and of one with a quantizer for
+// a quantized tensor. The kernel gets a sparse or quantized CPU tensor over the operand's bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>

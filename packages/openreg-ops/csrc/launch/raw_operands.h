@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conversion of tensors to the arguments of kernels in csrc/kernels, which are addresses, sizes, strides and types. It
-// runs on the host, before the launch.
+// Raw launches: launches of the kernels in csrc/kernels that take addresses, sizes, strides and types instead of
+// tensors (namespace raw). The functions here run on the host, and convert tensors to such arguments before the launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,20 +28,21 @@ inline void* mutable_kernel_address(const at::Tensor& tensor) {
   return runtime::kernel_view(tensor.mutable_data_ptr());
 }
 
+// The order of a kernel's loop axes. kByIndex is the order in which elements are numbered, so the last dimension is the
+// first axis. kByStride sorts by the strides of the first operand, for kernels that visit elements in any order.
 enum class AxisOrder { kByIndex, kByStride };
 
-// Returns the axes of operands of one shape, the fastest first. Drops axes of size one and merges neighboring axes
-// where all operands allow it. kByIndex keeps the order in which elements are numbered. kByStride sorts by the first
-// operand's strides, for kernels that work in any order.
+// Returns the loop axes (kernels/axes.h) of operands of one shape, the fastest first. Drops axes of size one, and
+// merges neighboring axes if the strides of all operands allow it.
 template <size_t kOperands>
-raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::IntArrayRef, kOperands>& strides,
-                                 AxisOrder order) {
-  raw::Axes<kOperands> axes;
+raw::LoopAxes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::IntArrayRef, kOperands>& strides,
+                                     AxisOrder order) {
+  raw::LoopAxes<kOperands> axes;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 1) {
       continue;
     }
-    raw::Axis<kOperands> axis{sizes[i], {}};
+    raw::LoopAxis<kOperands> axis{sizes[i], {}};
     for (size_t k = 0; k < kOperands; ++k) {
       axis.strides[k] = strides[k][i];
     }
@@ -51,9 +52,9 @@ raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::I
     std::stable_sort(axes.begin(), axes.end(),
                      [](const auto& one, const auto& other) { return one.strides[0] < other.strides[0]; });
   }
-  raw::Axes<kOperands> merged;
-  for (const raw::Axis<kOperands>& axis : axes) {
-    const auto continues = [&](const raw::Axis<kOperands>& last) {
+  raw::LoopAxes<kOperands> merged;
+  for (const raw::LoopAxis<kOperands>& axis : axes) {
+    const auto continues = [&](const raw::LoopAxis<kOperands>& last) {
       for (size_t k = 0; k < kOperands; ++k) {
         if (axis.strides[k] != last.strides[k] * last.size) {
           return false;
@@ -70,12 +71,13 @@ raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::I
   return merged;
 }
 
-// Tensors, or lists of them, and the access of a kernel to them. Refers to the caller's tensors.
+// Tensors, or lists of them, with the access of a kernel to them. Refers to the caller's tensors.
 template <class... Tensors>
 struct Accessed {
   orAccess access;
   std::tuple<const Tensors&...> tensors;
 };
+// Return the tensors with the access of a kernel that reads, overwrites, or both reads and writes them.
 template <class... Tensors>
 Accessed<Tensors...> reads(const Tensors&... tensors) {
   return {orAccessRead, {tensors...}};
@@ -102,6 +104,7 @@ class RawOperands {
     }
   }
 
+  // Returns the operands for runtime::launch(), or null if no observer requires them. Valid as long as this object.
   const runtime::Operands* get() const { return wanted_ ? &operands_ : nullptr; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks whether a dtype can represent the numbers among the arguments of operators. Kernels convert these numbers when
-// they run, and throw if a conversion overflows. So launches check first.
+// Checks that the scalar arguments of an operator fit into a dtype. Kernels convert these numbers when they run, and
+// throw if a conversion overflows. So launches check first.
 #pragma once
 
 #include <c10/core/Scalar.h>
@@ -21,6 +21,8 @@ void check_scalar_range(const at::Scalar& number, c10::ScalarType dtype);
 // Returns true if a number can be converted to the dtype, which may be any one, as kernels convert it.
 bool converts_without_overflow(c10::ScalarType dtype, const at::Scalar& number);
 
+// Returns true if an argument is a number that cannot be converted to the dtype. Accepts small real numbers at once,
+// without a conversion, because every launch with a number calls it.
 C10_ALWAYS_INLINE bool overflows(c10::ScalarType dtype, const at::Scalar& number) {
   constexpr double kSmall = 127;  // fits into all dtypes of kCommonDtypes
   if (C10_LIKELY((dtype_bit(dtype) & kCommonDtypes) != 0 && !number.isComplex())) {
@@ -38,6 +40,7 @@ inline bool overflows(c10::ScalarType dtype, const std::optional<at::Scalar>& nu
   return number.has_value() && overflows(dtype, *number);
 }
 
+// True for the types of scalar arguments.
 template <class T>
 constexpr bool is_number =
     std::is_same_v<std::decay_t<T>, at::Scalar> || std::is_same_v<std::decay_t<T>, std::optional<at::Scalar>>;

@@ -8,8 +8,8 @@
 //   - Every other kernel has a dry run (dry_run.h) before the first launch of a signature (LaunchSignature). If the dry
 //     run throws, the launch is synchronous: the kernel reads the real data, and the call rethrows its exception. This
 //     also holds for dtypes that a kernel may reject: KernelTraits::refused, and all that are not in kCommonDtypes.
-//   - If the data decide and the CPU or CUDA would throw at the call, each launch is synchronous. Examples are LAPACK's
-//     info, which CUDA's operators read back, too, and a zero divisor (KernelTraits::data_check).
+//   - If only the data show an error and the CPU or CUDA would throw at the call, each launch is synchronous. Examples
+//     are LAPACK's info, which CUDA's operators read back, too, and a zero divisor (KernelTraits::data_check).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -170,8 +170,9 @@ SyncPolicy sync_policy_for_check(DataCheck data_check, SyncPolicy of_dtype, std:
   return of_dtype;
 }
 
-// Returns the sync policy for a kernel that computes in `dtype`, or without one in the dtype of the first operand.
-// `refuses` is the result of may_reject_dtype(). Inline, because every launch calls it, and nearly all return early.
+// Returns the sync policy for a kernel that computes in `dtype`, or in the dtype of the first operand if `dtype` has no
+// value. `refuses` is the result of may_reject_dtype(). Inline, because every launch calls it, and nearly all calls
+// return early.
 template <class... Args>
 C10_ALWAYS_INLINE SyncPolicy sync_policy(const KernelTraits& traits, bool refuses, std::optional<c10::ScalarType> dtype,
                                          const Args&... args) {
@@ -193,14 +194,15 @@ C10_ALWAYS_INLINE SyncPolicy sync_policy(const KernelTraits& traits, bool refuse
 bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const LaunchSignature& signature,
                  c10::function_ref<void(runtime::AliasStorages&)> run);
 
-// The callable that a launch enqueues: it calls a callable that takes the storages of one execution.
-template <class Task>
-struct AsynchronousTask {
-  Task task;
+// The callable that a launch enqueues. It calls `call` with new storages in each execution; a graph executes it once
+// per replay.
+template <class KernelCall>
+struct EnqueuedCall {
+  KernelCall call;
 
   void operator()() {
     runtime::AliasStorages storages;
-    task(storages);
+    call(storages);
   }
 };
 
@@ -210,7 +212,7 @@ struct AsynchronousTask {
 template <class Make, class... Args>
 void launch_with_policy(const char* name, c10::Device device, SyncPolicy policy, Make&& make,
                         const Args&... arguments) {
-  using Task = std::invoke_result_t<Make, runtime::Aliases&>;
+  using KernelCall = std::invoke_result_t<Make, runtime::Aliases&>;
   const c10::Stream stream = runtime::current_stream(device.index());
   const bool is_common = (dtypes_in(arguments...) & ~(kCommonDtypes | kQuantizedDtypes)) == 0;
   if (C10_UNLIKELY(policy != SyncPolicy::kAsync || !is_common)) {
@@ -218,19 +220,19 @@ void launch_with_policy(const char* name, c10::Device device, SyncPolicy policy,
     (signature.add(arguments), ...);
     const auto run = [&](runtime::AliasStorages& storages) {
       runtime::Aliases aliases(name);
-      Task task = make(aliases);
-      task(storages);
+      KernelCall call = make(aliases);
+      call(storages);
     };
     if (has_to_wait(name, stream, policy, signature, run)) {
       runtime::Aliases aliases(name);
-      AsynchronousTask<Task> task{make(aliases)};
-      run_and_wait(name, stream, task, aliases.operands());
+      EnqueuedCall<KernelCall> call{make(aliases)};
+      run_and_wait(name, stream, call, aliases.operands());
       signature.remember();
       return;
     }
   }
   runtime::Aliases aliases(name);
-  runtime::launch_made(name, stream, [&] { return AsynchronousTask<Task>{make(aliases)}; }, aliases.operands());
+  runtime::launch_made(name, stream, [&] { return EnqueuedCall<KernelCall>{make(aliases)}; }, aliases.operands());
 }
 
 }  // namespace openreg::ops

@@ -87,7 +87,7 @@ void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::St
                               runtime::native_handle(stream)));
 }
 
-// Copies a small tensor as bytes if possible, because that is done before a second thread would begin its half.
+// Copies a small tensor as bytes if possible, because this takes less time than to start a second thread of a kernel.
 void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   if (source.nbytes() <= kSerialCopy && is_plain(source, destination)) {
     copy_bytes(source, destination, stream);

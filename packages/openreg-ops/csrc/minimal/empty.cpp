@@ -25,7 +25,7 @@ c10::Device checked_device(const char* name, std::optional<c10::Device> device, 
   return factory_device(name, device, pin_memory);
 }
 
-// Fills the new tensor with conspicuous values if torch.use_deterministic_algorithms() requires it.
+// Fills the new tensor with NaN or the largest integer if torch.use_deterministic_algorithms() requires it.
 at::Tensor with_known_content(at::Tensor tensor) {
   const at::Context& context = at::globalContext();
   if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The minimal set: the operators that every backend writes first, and their selection by OPENREG_OPS. This folder and
-// the fallback are the module openreg_ops._minimal. All other operators are openreg_ops._C, which OPENREG_OPS=minimal
-// leaves out.
+// The minimal set, which is the operators that every backend writes first, and its selection by OPENREG_OPS. This
+// folder and the fallback are the module openreg_ops._minimal. All other operators are the module openreg_ops._C, which
+// is not loaded if OPENREG_OPS=minimal.
 #pragma once
 
 #include <torch/library.h>

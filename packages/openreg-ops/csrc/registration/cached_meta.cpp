@@ -180,34 +180,33 @@ void CallKey::add(const c10::IValue& value) {
 class OutputMetaCache {
  public:
   static OutputMetaCache& instance() {
-    static auto* const outcomes = new OutputMetaCache;  // outlives threads that launch while the process exits
-    return *outcomes;
+    static auto* const cache = new OutputMetaCache;  // outlives threads that launch while the process exits
+    return *cache;
   }
 
   // Returns null if there was no first call with this key.
-  std::shared_ptr<const OutputMetas> find(const std::string& kind) {
+  std::shared_ptr<const OutputMetas> find(const std::string& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = outcomes_.find(kind);
-    return found == outcomes_.end() ? nullptr : found->second;
+    const auto found = metas_.find(key);
+    return found == metas_.end() ? nullptr : found->second;
   }
 
-  void remember(const std::string& kind, OutputMetas outcome) {
+  void remember(const std::string& key, OutputMetas metas) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (outcomes_.size() >= kMostKinds) {
-      outcomes_.clear();  // drops sizes and packed weights that are no longer in use
+    if (metas_.size() >= kMostKeys) {
+      metas_.clear();  // drops sizes and packed weights that are no longer in use
     }
-    outcomes_[kind] = std::make_shared<const OutputMetas>(std::move(outcome));
+    metas_[key] = std::make_shared<const OutputMetas>(std::move(metas));
   }
 
  private:
-  static constexpr size_t kMostKinds = 65536;
+  static constexpr size_t kMostKeys = 65536;
 
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const OutputMetas>> outcomes_;
+  std::unordered_map<std::string, std::shared_ptr<const OutputMetas>> metas_;
 };
 
-// One argument of a launch, owned by it: a tensor or a list of tensors, a host object or a list of them, or a value
-// that owns itself.
+// One argument that a launch owns: a tensor or a list of tensors, a host object or a list of them, or a plain value.
 class OwnedValue {
  public:
   OwnedValue(const c10::IValue& value, runtime::Aliases& aliases);
@@ -215,15 +214,15 @@ class OwnedValue {
   c10::IValue open(runtime::AliasStorages& storages);
 
  private:
-  struct Operand {
-    at::Tensor on_host;  // undefined where it is on the device
+  struct OwnedOperand {
+    at::Tensor on_host;  // undefined if the operand is on the device
     OperandDescriptor on_device;
   };
 
   void own(const at::Tensor& tensor, runtime::Aliases& aliases);
 
   c10::IValue value_;  // without its tensors and objects
-  std::vector<Operand> operands_;
+  std::vector<OwnedOperand> operands_;
   std::vector<std::shared_ptr<const HostObject>> objects_;
 };
 
@@ -253,7 +252,7 @@ c10::IValue OwnedValue::open(runtime::AliasStorages& storages) {
   if (objects_.empty()) {
     auto next = operands_.begin();
     return with_tensors(value_, [&](const at::Tensor& /*absent*/) {
-      Operand& operand = *next++;
+      OwnedOperand& operand = *next++;
       return operand.on_host.defined() ? operand.on_host : operand.on_device.open(storages);
     });
   }
@@ -276,7 +275,7 @@ bool is_same_geometry(const at::Tensor& tensor, const OutputMeta& expected) {
 struct CachedCall {
   c10::OperatorHandle op;
   c10::DispatchKey key;
-  std::shared_ptr<const OutputMetas> outcome;
+  std::shared_ptr<const OutputMetas> metas;
   std::vector<OwnedValue> arguments;
   std::vector<OperandDescriptor> outputs;  // one for each result that is not an operand
 
@@ -289,8 +288,8 @@ struct CachedCall {
     Stack results = operands;
     op.redispatchBoxed(c10::DispatchKeySet(key), &results);
     size_t next = 0;
-    for (size_t i = 0; i < outcome->size(); ++i) {
-      const OutputMeta& expected = (*outcome)[i];
+    for (size_t i = 0; i < metas->size(); ++i) {
+      const OutputMeta& expected = (*metas)[i];
       if (expected.dtype == c10::ScalarType::Undefined) {
         continue;
       }
@@ -317,12 +316,12 @@ at::Tensor make_result(const OutputMeta& result) {
 }
 
 void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream,
-                   const std::shared_ptr<const OutputMetas>& outcome) {
+                   const std::shared_ptr<const OutputMetas>& metas) {
   const auto& arguments = op.schema().arguments();
   const size_t first = stack->size() - arguments.size();
   std::vector<c10::IValue> results;
   std::vector<at::Tensor> made;
-  for (const OutputMeta& expected : *outcome) {
+  for (const OutputMeta& expected : *metas) {
     if (expected.is_operand) {
       results.push_back((*stack)[first + expected.operand]);
     } else if (expected.dtype == c10::ScalarType::Undefined) {
@@ -335,7 +334,7 @@ void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stre
   const char* const name = op.schema().name().c_str();
   runtime::Aliases aliases(name);
   const auto make = [&] {
-    CachedCall call{op, cpu_key_of(op, *stack), outcome, {}, {}};
+    CachedCall call{op, cpu_key_of(op, *stack), metas, {}, {}};
     call.arguments.reserve(arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) {
       call.arguments.emplace_back((*stack)[first + i], aliases.as(access_of(arguments[i])));
@@ -353,9 +352,9 @@ void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stre
 }
 
 // Returns the metadata of the results for later calls with this key, or nothing if their outputs cannot be allocated.
-std::optional<OutputMetas> outcome_of(const c10::OperatorHandle& op, const Stack& given, const Stack& results) {
+std::optional<OutputMetas> metas_of(const c10::OperatorHandle& op, const Stack& given, const Stack& results) {
   const auto& arguments = op.schema().arguments();
-  OutputMetas outcome;
+  OutputMetas metas;
   for (const c10::IValue& value : results) {
     if (!value.isTensor()) {
       return std::nullopt;
@@ -381,14 +380,14 @@ std::optional<OutputMetas> outcome_of(const c10::OperatorHandle& op, const Stack
     if (!result.is_operand && !can_be_made) {
       return std::nullopt;
     }
-    outcome.push_back(std::move(result));
+    metas.push_back(std::move(result));
   }
-  return outcome;
+  return metas;
 }
 
 // Runs the kernel synchronously, copies its results to the device, and caches their metadata. Throws c10::Error if the
 // stream is capturing or the sync debug mode forbids synchronizing.
-void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const CallKey& kind) {
+void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const CallKey& key) {
   const char* const name = op.schema().name().c_str();
   TORCH_CHECK_NOT_IMPLEMENTED(!runtime::is_capturing(stream), name,
                               " cannot be captured yet: what comes out shows when its kernel runs, and a capturing "
@@ -401,9 +400,9 @@ void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream strea
   call.finish();
   // An operand that the kernel wrote may have another shape or quantizer now. Then its key differs from that of
   // the call, and nothing is cached.
-  if (!kind.is_open() && CallKey(op, given).bytes() == kind.bytes()) {
-    if (auto outcome = outcome_of(op, given, torch::jit::last(*stack, op.schema().returns().size()).vec())) {
-      OutputMetaCache::instance().remember(kind.bytes(), std::move(*outcome));
+  if (!key.is_open() && CallKey(op, given).bytes() == key.bytes()) {
+    if (auto metas = metas_of(op, given, torch::jit::last(*stack, op.schema().returns().size()).vec())) {
+      OutputMetaCache::instance().remember(key.bytes(), std::move(*metas));
     }
   }
 }
@@ -415,11 +414,11 @@ void run_cached_meta(const c10::OperatorHandle& op, Stack* stack) {
   check_devices_of_call(op, *stack, device);
   const CurrentDevice current(device);
   const c10::Stream stream = runtime::current_stream(device.index());
-  const CallKey kind(op, *stack);
-  if (const auto outcome = OutputMetaCache::instance().find(kind.bytes())) {
-    launch_cached(op, stack, stream, outcome);
+  const CallKey key(op, *stack);
+  if (const auto metas = OutputMetaCache::instance().find(key.bytes())) {
+    launch_cached(op, stack, stream, metas);
   } else {
-    launch_first(op, stack, stream, kind);
+    launch_first(op, stack, stream, key);
   }
 }
 

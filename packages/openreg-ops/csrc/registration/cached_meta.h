@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators that are registered by name alone: PyTorch has a CPU kernel that only its dispatcher
-// reaches, and no meta function. Operators on quantized tensors and those of torch.ops.quantized are registered so.
+// A short form for operators that are registered by name alone, because PyTorch has a CPU kernel for them that only its
+// dispatcher can call, and no meta function. These are operators on quantized tensors and those of torch.ops.quantized.
 //
 //   cached_meta(library, {"relu", "relu_", "max_pool2d"});
 //

@@ -25,14 +25,15 @@ namespace composite = at::compositeexplicitautograd;
 // of one floating-point dtype.
 bool is_uniform(at::TensorList list);
 
-// Return true if a further argument leaves shapes and dtypes of a uniform list unchanged.
+// Return true if another argument does not change the shapes and dtypes of the results for a uniform list.
 bool fits(at::TensorList list, at::TensorList other);
 bool fits(at::TensorList list, const at::Tensor& number);
 bool fits(at::TensorList list, const at::Scalar& number);
 bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers);
 bool fits(at::TensorList list, bool option);
 
-// An operator that returns a list of tensors like its first operand, or writes into the tensors of that operand.
+// One overload of an operator on lists. It returns a list of tensors like its first operand, or writes into the tensors
+// of that operand.
 template <class Signature>
 struct ForeachOp;
 template <class Result, class... Args>
@@ -79,19 +80,19 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
 
 // Registers overloads, each with the composite function of its signature: the one that returns lists and the in-place
 // one. `kCheck` takes the operands and throws c10::Error for those that the operators reject.
-template <auto kCheck, class... Forms>
-void foreach_ops(torch::Library& library, SchemaOf<Forms>*... composites) {
-  const auto declare = [&]<class Form>(Form /*form*/, SchemaOf<Form>* composite) {
-    using Schema = SchemaOf<Form>;
+template <auto kCheck, class... Ops>
+void foreach_ops(torch::Library& library, SchemaOf<Ops>*... composites) {
+  const auto declare = [&]<class Op>(Op /*overload*/, SchemaOf<Op>* composite) {
+    using Schema = SchemaOf<Op>;
     static const ForeachOp<Schema> forever{
-        {Form::name, {.checked = true}}, kAccessesOf<Form, Schema>.data(), composite, kCheck};
-    register_stateful<Form, Schema>(library, {}, &forever, &ForeachOp<Schema>::enter);
+        {Op::name, {.checked = true}}, kAccessesOf<Op, Schema>.data(), composite, kCheck};
+    register_stateful<Op, Schema>(library, {}, &forever, &ForeachOp<Schema>::enter);
   };
-  (declare(Forms(), composites), ...);
+  (declare(Ops(), composites), ...);
 }
-template <class... Forms>
-void foreach_ops(torch::Library& library, SchemaOf<Forms>*... composites) {
-  foreach_ops<nullptr, Forms...>(library, composites...);
+template <class... Ops>
+void foreach_ops(torch::Library& library, SchemaOf<Ops>*... composites) {
+  foreach_ops<nullptr, Ops...>(library, composites...);
 }
 
 }  // namespace openreg::ops

@@ -10,10 +10,11 @@
 
 namespace openreg::ops {
 
-// Registers one overload. `traits` are those of the function's launches, because tests compare them with the CPU.
-template <class Form>
-void function(torch::Library& library, SchemaOf<Form>* implementation, const KernelTraits& traits = {}) {
-  register_overload(library, {Form::name, Form::overload_name}, traits, torch::CppFunction(implementation));
+// Registers the overload Op (at::_ops). `traits` are those of the function's launches. They are only recorded, because
+// tests compare them with the CPU.
+template <class Op>
+void function(torch::Library& library, SchemaOf<Op>* implementation, const KernelTraits& traits = {}) {
+  register_overload(library, {Op::name, Op::overload_name}, traits, torch::CppFunction(implementation));
 }
 
 }  // namespace openreg::ops

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short forms for operators on sparse, nested and quantized tensors. PyTorch's CPU functions for these tensors serve in
-// one of three ways, which each registration names (a fourth is in cached_meta.h):
+// Short forms for operators on sparse, nested and quantized tensors. They use PyTorch's CPU functions for these tensors
+// in one of three ways, which each registration names (a fourth is in cached_meta.h):
 //
-//   host_composite  The function touches memory only through other operators: it runs on the host, and those launch.
-//   unstructured    It reads memory, and the host can compute its result's size: a normal launch (unstructured.h).
-//   synchronous     It reads memory, and its result's size depends on data: it runs on the engine; the host blocks.
+//   host_composite  The function accesses memory only through other operators. It runs on the host, and these launch.
+//   unstructured    It accesses memory, and the host can compute its result's size. A normal launch (unstructured.h).
+//   synchronous     It accesses memory, and its result's size depends on data. It runs on the engine; the host blocks.
 //
 //   TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
 //     const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
@@ -76,7 +76,7 @@ void host_composite_overloads(torch::Library& library, c10::ArrayRef<const char*
   }
 }
 
-// Calls the CPU function of Op (at::_ops) under `key`, for kernels that choose between several ways.
+// Calls the CPU function of Op (at::_ops) under `key` on the host, for functions that choose between the three ways.
 template <class Op, class... Args>
 decltype(auto) call_host_composite(c10::DispatchKey key, Args&&... args) {
   return Op::redispatch(c10::DispatchKeySet(key), std::forward<Args>(args)...);

@@ -41,6 +41,7 @@ RegistrationLog& registration_log() {
   return *everything;
 }
 
+// Stores the text of the first mistake, for check_registrations().
 template <class... Words>
 void note_mistake(const Words&... words) {
   if (registration_log().mistake.empty()) {
@@ -48,7 +49,8 @@ void note_mistake(const Words&... words) {
   }
 }
 
-bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<c10::Argument>& functional) {
+// Returns true if an overload takes the arguments of the functional one and then outputs.
+bool is_out_overload(const std::vector<c10::Argument>& arguments, const std::vector<c10::Argument>& functional) {
   const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
     return one.name() == other.name() && *one.type() == *other.type();
   };
@@ -74,9 +76,9 @@ void note_kernels_without_operator() {
   }
 }
 
-// Returns the name of an overload in `RegistrationLog::rules`.
-std::string declared_name(const c10::OperatorName& form) {
-  const std::string name = c10::toString(form);
+// Returns the key of an overload in `RegistrationLog::rules`, as declared_rules() describes it.
+std::string declared_name(const c10::OperatorName& overload) {
+  const std::string name = c10::toString(overload);
   return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + registration_log().key;
 }
 
@@ -92,32 +94,32 @@ RegistrationKeyGuard::~RegistrationKeyGuard() {
   registration_log().library = kAten;
 }
 
-void register_overload(torch::Library& library, const c10::OperatorName& form, const KernelTraits& traits,
+void register_overload(torch::Library& library, const c10::OperatorName& overload, const KernelTraits& traits,
                        torch::CppFunction&& function) {
-  if (!c10::Dispatcher::singleton().findSchema(form).has_value()) {
-    note_mistake(form, kUnknown);
-  } else if (!registration_log().rules.emplace(declared_name(form), traits).second) {
-    note_mistake(form, " twice; an operator has one declaration, in the file of its family");
+  if (!c10::Dispatcher::singleton().findSchema(overload).has_value()) {
+    note_mistake(overload, kUnknown);
+  } else if (!registration_log().rules.emplace(declared_name(overload), traits).second) {
+    note_mistake(overload, " twice; an operator has one declaration, in the file of its family");
   } else {
-    library.impl(c10::toString(form).c_str(), std::move(function));
+    library.impl(c10::toString(overload).c_str(), std::move(function));
   }
 }
 
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function) {
   const c10::OperatorNameView parsed = c10::OperatorNameView::parse(name);
-  const c10::OperatorName form(registration_log().library + std::string(parsed.name),
-                               std::string(parsed.overload_name));
-  register_overload(library, form, {}, std::move(function));
+  const c10::OperatorName overload(registration_log().library + std::string(parsed.name),
+                                   std::string(parsed.overload_name));
+  register_overload(library, overload, {}, std::move(function));
 }
 
-void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
-                       torch::CppFunction&& function) {
+void register_out_overload(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
+                           torch::CppFunction&& function) {
   auto& dispatcher = c10::Dispatcher::singleton();
   const auto found = dispatcher.findSchema(functional);
   const auto [first, last] = registration_log().overloads.equal_range(functional.name);
   for (auto overload = first; found.has_value() && overload != last; ++overload) {
     const c10::OperatorName name(functional.name, overload->second);
-    if (is_out_form(dispatcher.findSchema(name)->schema().arguments(), found->schema().arguments())) {
+    if (is_out_overload(dispatcher.findSchema(name)->schema().arguments(), found->schema().arguments())) {
       register_overload(library, name, traits, std::move(function));
       return;
     }

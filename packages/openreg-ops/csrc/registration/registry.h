@@ -3,7 +3,8 @@
 // signature of its schema. Registrations stand in PyTorch's own blocks, TORCH_LIBRARY_IMPL(aten, PrivateUse1, library).
 // These run while the module loads, after openreg_ops/__init__.py has compared the build.
 //
-// The short forms of a registration, one header each; the first four launch through launch/launch.h:
+// Short forms are templates that register an operator in one line. Each has a header; the first four launch through
+// launch/launch.h:
 //
 //   header          operators                                                 abbreviates (in csrc/)
 //   structured.h    PyTorch has a structured meta function for them           mechanisms/structured.cpp
@@ -36,9 +37,10 @@ namespace cpu = at::cpu;
 namespace meta = at::meta;
 
 // The operator's signature in C++ without symbolic integers, because this backend works on concrete sizes.
-template <class Operator>
-using SchemaOf = typename c10::fn_remove_symint<typename Operator::schema>::type;
+template <class Op>
+using SchemaOf = typename c10::fn_remove_symint<typename Op::schema>::type;
 
+// The number of tensors that an operator with this functional signature returns.
 template <class Signature>
 constexpr size_t kOutputsOf = 0;
 template <class Result, class... Args>
@@ -46,27 +48,29 @@ constexpr size_t kOutputsOf<Result(Args...)> = 1;
 template <class... Outputs, class... Args>
 constexpr size_t kOutputsOf<std::tuple<Outputs...>(Args...)> = sizeof...(Outputs);
 
+// The type of an output argument, for expansions of a pack of output indices.
 template <size_t>
 using OutputReference = at::Tensor&;
 
 // The type that an out= overload with this number of outputs returns.
 template <class Indices>
-struct OutResult;
+struct OutResultTrait;
 template <size_t... Index>
-struct OutResult<std::index_sequence<Index...>> {
+struct OutResultTrait<std::index_sequence<Index...>> {
   using type = std::conditional_t<sizeof...(Index) == 1, at::Tensor&, std::tuple<OutputReference<Index>...>>;
 };
 template <size_t kOutputs>
-using OutResultOf = typename OutResult<std::make_index_sequence<kOutputs>>::type;
+using OutResultOf = typename OutResultTrait<std::make_index_sequence<kOutputs>>::type;
 
+// The signature of the out= overload that belongs to a functional one: the arguments, then the outputs.
 template <class Signature, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
-struct OutFormOf;
+struct OutSignatureTrait;
 template <class Result, class... Args, size_t... Index>
-struct OutFormOf<Result(Args...), std::index_sequence<Index...>> {
+struct OutSignatureTrait<Result(Args...), std::index_sequence<Index...>> {
   using type = OutResultOf<sizeof...(Index)>(Args..., OutputReference<Index>...);
 };
 template <class Signature>
-using OutSignature = typename OutFormOf<Signature>::type;
+using OutSignature = typename OutSignatureTrait<Signature>::type;
 
 // True if an overload of this signature returns new tensors (kIsFunctional) or writes into its first argument
 // (kIsInplace).
@@ -82,15 +86,16 @@ constexpr bool kIsInplace = false;
 template <class Result, class First, class... Args>
 constexpr bool kIsInplace<Result(First, Args...)> = std::is_void_v<Result> || std::is_same_v<First, at::Tensor&>;
 
-// A kernel with its state, as a functor for the dispatcher. All operators of one signature share this type, because
-// PyTorch's code for boxed calls is long and is instantiated for each type. The state is never destroyed.
+// A functor for the dispatcher: a function whose first argument is a pointer to state, with that pointer. All operators
+// of one signature share this type, because PyTorch's code for boxed calls is long and is instantiated for each type.
+// The state is never destroyed.
 template <class Signature>
 struct StatefulKernel;
 template <class Result, class... Args>
 struct StatefulKernel<Result(Args...)> {
-  using Call = Result(const void*, Args...);
+  using StatefulFunction = Result(const void*, Args...);
   const void* state;
-  Call* call;
+  StatefulFunction* call;
   Result operator()(Args... args) const { return call(state, std::forward<Args>(args)...); }
 };
 
@@ -109,11 +114,12 @@ class RegistrationKeyGuard {
 
 // Registers one overload of an operator. An overload that is registered already, or that PyTorch does not have, is a
 // mistake that check_registrations() reports, because nothing may be thrown while a library loads.
-void register_overload(torch::Library& library, const c10::OperatorName& form, const KernelTraits& traits,
+void register_overload(torch::Library& library, const c10::OperatorName& overload, const KernelTraits& traits,
                        torch::CppFunction&& function);
 
 // Same as `register_overload()`, except that the function is boxed and `name` is text such as "add.out".
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function);
+// Registers the boxed function `kFunction` for each of these names.
 template <auto* kFunction>
 void boxed(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
@@ -121,38 +127,41 @@ void boxed(torch::Library& library, c10::ArrayRef<const char*> names) {
   }
 }
 
-// Same as `register_overload()`, except that it registers the out= overload that belongs to `functional`: the only one
-// that takes the same arguments and then outputs.
-void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
-                       torch::CppFunction&& function);
+// Same as `register_overload()`, except that it registers the out= overload that belongs to `functional`. This is the
+// only overload that takes the same arguments and then outputs.
+void register_out_overload(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
+                           torch::CppFunction&& function);
 
-// Not inlined, because the code that makes a CppFunction is long and identical for all operators of a signature.
+// The type of register_overload() and register_out_overload().
 using Register = void(torch::Library&, const c10::OperatorName&, const KernelTraits&, torch::CppFunction&&);
+// Makes a StatefulKernel and registers it by `enter`. Not inlined, because the code that makes a CppFunction is long
+// and identical for all operators of a signature.
 template <class Signature>
 C10_NOINLINE void register_entry_as(torch::Library& library, Register* enter, const char* name, const char* overload,
                                     const KernelTraits& traits, const void* state,
-                                    typename StatefulKernel<Signature>::Call* call) {
+                                    typename StatefulKernel<Signature>::StatefulFunction* call) {
   enter(library, {name, overload}, traits, torch::CppFunction(StatefulKernel<Signature>{state, call}));
 }
 
-// Same as `register_overload()` and `register_out_form()`, except that the kernel is `call` with `state`.
-template <class Form, class Signature>
+// Same as `register_overload()` and `register_out_overload()`, except that the kernel is `call` with `state`.
+template <class Op, class Signature>
 void register_stateful(torch::Library& library, const KernelTraits& traits, const void* state,
-                       typename StatefulKernel<Signature>::Call* call) {
-  register_entry_as<Signature>(library, &register_overload, Form::name, Form::overload_name, traits, state, call);
+                       typename StatefulKernel<Signature>::StatefulFunction* call) {
+  register_entry_as<Signature>(library, &register_overload, Op::name, Op::overload_name, traits, state, call);
 }
 template <class Functional, class Signature>
-void register_out_entry(torch::Library& library, const void* state, typename StatefulKernel<Signature>::Call* call) {
-  register_entry_as<Signature>(library, &register_out_form, Functional::name, Functional::overload_name, {}, state,
+void register_out_entry(torch::Library& library, const void* state,
+                        typename StatefulKernel<Signature>::StatefulFunction* call) {
+  register_entry_as<Signature>(library, &register_out_overload, Functional::name, Functional::overload_name, {}, state,
                                call);
 }
 
 // Throws c10::Error, with the operator, if a registration was wrong. Call it when the module is initialized.
 void check_registrations();
 
-// Returns the traits of all registered kernels, by the overload's name without the namespace aten. The key follows the
-// name for tensors that are not strided: "add.out@SparsePrivateUse1". Overloads that derive from another one have
-// default traits.
+// Returns the traits of all registered kernels, by the overload's name without the namespace aten. For tensors that are
+// not strided, the dispatch key follows the name: "add.out@SparsePrivateUse1". Overloads of foreach_ops() have default
+// traits, as have out= and in-place overloads that are registered together with a functional one.
 const std::map<std::string, KernelTraits>& declared_rules();
 
 }  // namespace openreg::ops

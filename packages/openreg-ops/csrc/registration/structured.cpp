@@ -6,11 +6,11 @@ namespace openreg::ops {
 void MetaOutputs::provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           const at::TensorOptions& options, bool is_iterator) {
   at::Tensor& output = outputs_[index];
-  switch (form_) {
-    case Form::kFunctional:
+  switch (kind_) {
+    case OverloadKind::kFunctional:
       output = make_output(sizes, strides, options);
       return;
-    case Form::kOut:
+    case OverloadKind::kOut:
       if (!is_iterator) {  // an iterator rejects such sizes itself
         check_sizes_(output, sizes);
       }
@@ -19,13 +19,13 @@ void MetaOutputs::provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef 
         instead_[index] = make_output(sizes, strides, options);
       }
       return;
-    case Form::kInplace:
+    case OverloadKind::kInplace:
       check_inplace(output, sizes, options);
       return;
   }
 }
 
-void RunKernel::restore(const char* name, at::Tensor& output, const Layout& layout) {
+void RunKernel::restore(const char* name, at::Tensor& output, const OutputLayout& layout) {
   TORCH_CHECK(output.sizes() == layout.sizes, name, ": the kernel gave its output the shape ", output.sizes(),
               " where the host expected ", layout.sizes, "; please report this");
   if (output.strides() != layout.strides || output.is_conj() != layout.is_conj) {

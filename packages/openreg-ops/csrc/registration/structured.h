@@ -6,8 +6,9 @@
 //
 // registers the functional overload, the out= overload, and the in-place overload if it is named. A call has three
 // steps. (1) On the host, PyTorch's own meta function checks the operands and requests outputs, which MetaOutputs
-// allocates or checks. (2) Operands and outputs get aliases. (3) The CPU kernel is launched on the aliases. Source: the
-// code that torchgen generates for CUDA does step (1) in this way. The functions for operator files stand last.
+// allocates or checks. (2) Operands and outputs get aliases: CPU tensors over their bytes. (3) The CPU kernel is
+// launched on the aliases. Source: the code that torchgen generates for CUDA does step (1) in this way. The functions
+// for operator files are at the end.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -29,33 +30,34 @@ namespace openreg::ops {
 // The outputs of one call, which the meta function requests.
 class MetaOutputs {
  public:
-  enum class Form { kFunctional, kOut, kInplace };
+  // The overload that is called. It determines whether an output is new, an out= tensor or an operand.
+  enum class OverloadKind { kFunctional, kOut, kInplace };
 
   // Throws c10::Error if `output` is also an operand, and `sizes` are not its sizes.
   using CheckSizes = c10::function_ref<void(const at::Tensor& output, c10::IntArrayRef sizes)>;
 
   // `outputs` are undefined, or the tensors of the caller. `instead` has as many undefined tensors.
-  MetaOutputs(Form form, at::Tensor* outputs, at::Tensor* instead, CheckSizes check_sizes)
-      : form_(form), outputs_(outputs), instead_(instead), check_sizes_(check_sizes) {}
+  MetaOutputs(OverloadKind kind, at::Tensor* outputs, at::Tensor* instead, CheckSizes check_sizes)
+      : kind_(kind), outputs_(outputs), instead_(instead), check_sizes_(check_sizes) {}
 
   const at::Tensor& get(int64_t index) const { return outputs_[index]; }
 
-  // Allocates an output, or checks the caller's tensor and resizes it. It treats strides that the kernel prescribes and
-  // strides that the kernel accepts alike, because RunKernel restores strides that a kernel changes.
+  // Allocates an output, or checks the caller's tensor and resizes it. Called for set_output_strided() and for
+  // set_output_raw_strided() alike, because RunKernel restores strides that a kernel changes.
   void provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options,
                bool is_iterator);
 
  private:
-  Form form_;
+  OverloadKind kind_;
   at::Tensor* outputs_;
-  // Replacements for out= tensors whose strides differ from those of a new output; results are copied from there. Many
-  // kernels write contiguously and would write out of bounds; kernels of an iterator do not. Expanded tensors get none,
-  // because nothing can be copied to them.
+  // Replacements for out= tensors whose strides differ from those of a new output. Results are copied from there,
+  // because many kernels write contiguously and would write out of bounds. Kernels of an iterator do not. Expanded
+  // tensors get no replacement, because nothing can be copied to them.
   at::Tensor* instead_;
   CheckSizes check_sizes_;
 };
 
-// PyTorch's class of a meta function, `Base`, with the outputs of MetaOutputs.
+// An object of PyTorch's class for a meta function, `Base`, that takes its outputs from MetaOutputs.
 template <class Base>
 class MetaCall final : public Base {
  public:
@@ -149,12 +151,12 @@ class ElementwiseOperands {
 };
 
 // Calls `kernel(args..., outputs...)` on aliases. A few kernels change the strides of their output or set its conjugate
-// bit, but the device tensor keeps its layout. Then the values are copied to their places in that layout. The alias
-// is restored, because the launch may run again.
+// bit, but the device tensor keeps its layout. Then the values are copied to their places in that layout. The layout of
+// the alias is restored, because a graph may execute the launch again.
 struct RunKernel {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
-    std::array<Layout, kOutputs> layouts;
+    std::array<OutputLayout, kOutputs> layouts;
     for (size_t i = 0; i < kOutputs; ++i) {
       layouts[i] = {c10::DimVector(outputs[i].sizes()), c10::DimVector(outputs[i].strides()), outputs[i].is_conj()};
     }
@@ -165,15 +167,15 @@ struct RunKernel {
   }
 
  private:
-  struct Layout {
+  struct OutputLayout {
     c10::DimVector sizes;
     c10::DimVector strides;
     bool is_conj;
   };
-  static void restore(const char* name, at::Tensor& output, const Layout& layout);
+  static void restore(const char* name, at::Tensor& output, const OutputLayout& layout);
 };
 
-// A structured operator of this functional signature, shared by its overloads. Index counts the outputs.
+// A structured operator with this functional signature. Its overloads share one object. Index numbers the outputs.
 template <class Signature, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
 struct Structured;
 
@@ -190,7 +192,8 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     void (*check)(Args...) = nullptr;
     // Runs after the meta function, for outputs that the kernel would reject.
     void (*check_outputs)(Args..., OutputReference<Index>...) = nullptr;
-    // Launches another kernel, or returns false for operands that it does not support; `kernel` then serves those.
+    // Launches another kernel and returns true. Returns false for operands that this kernel does not support, for which
+    // `kernel` is launched.
     bool (*launch_own)(c10::Device, Args..., OutputReference<Index>...) = nullptr;
   };
 
@@ -203,21 +206,21 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
 
   Result functional(Args... args) const {
     Outputs outputs;
-    run(MetaOutputs::Form::kFunctional, outputs, args...);
+    run(MetaOutputs::OverloadKind::kFunctional, outputs, args...);
     return Result(std::move(outputs[Index])...);
   }
 
   OutResult out(Args... args, OutputReference<Index>... given) const {
     Outputs outputs{given...};
-    run(MetaOutputs::Form::kOut, outputs, args...);
+    run(MetaOutputs::OverloadKind::kOut, outputs, args...);
     return OutResult(given...);
   }
 
-  // Requires that the operator has one output, which is the first operand. `rest` are the further arguments.
+  // Requires that the operator has one output, which is the first operand. `rest` are the other arguments.
   template <class... Rest>
   at::Tensor& inplace(at::Tensor& self, Rest... rest) const {
     Outputs outputs{self};
-    run(MetaOutputs::Form::kInplace, outputs, self, rest...);
+    run(MetaOutputs::OverloadKind::kInplace, outputs, self, rest...);
     return self;
   }
 
@@ -234,7 +237,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   }
 
  private:
-  void run(MetaOutputs::Form form, Outputs& outputs, Args... args) const {
+  void run(MetaOutputs::OverloadKind kind, Outputs& outputs, Args... args) const {
     const c10::Device device = device_of(name, args..., outputs[Index]...);
     if (!is_iterator) {
       check_same_device(name, device, args...);  // a TensorIterator checks by itself, and accepts scalars on the CPU
@@ -244,7 +247,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       hooks.check(args...);
     }
     Outputs instead;
-    const std::optional<c10::ScalarType> computed = make_outputs(form, outputs, instead, args...);
+    const std::optional<c10::ScalarType> computed = make_outputs(kind, outputs, instead, args...);
     if (hooks.check_outputs != nullptr) {
       hooks.check_outputs(args..., outputs[Index]...);
     }
@@ -253,7 +256,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       refuses |= may_reject_mode(name, traits, computed, args...);
     }
     const SyncPolicy when = sync_policy(traits, refuses, computed, args...);
-    if (form != MetaOutputs::Form::kFunctional && traits.overlap.refuses() && !is_iterator) {
+    if (kind != MetaOutputs::OverloadKind::kFunctional && traits.overlap.refuses() && !is_iterator) {
       (check_overlap_rule(traits.overlap, outputs[Index], args...), ...);
     }
     if (hooks.launch_own != nullptr && when == SyncPolicy::kAsync &&
@@ -266,9 +269,9 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   }
 
   // Returns the dtype in which the kernel computes, as call_meta() does.
-  std::optional<c10::ScalarType> make_outputs(MetaOutputs::Form form, Outputs& outputs, Outputs& instead,
+  std::optional<c10::ScalarType> make_outputs(MetaOutputs::OverloadKind kind, Outputs& outputs, Outputs& instead,
                                               Args... args) const {
-    if (traits.elementwise && form == MetaOutputs::Form::kFunctional) {
+    if (traits.elementwise && kind == MetaOutputs::OverloadKind::kFunctional) {
       const ElementwiseOperands operands(args...);
       if (operands.are_alike()) {
         outputs[0] = operands.make_output();
@@ -278,7 +281,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     const auto check_sizes = [&](const at::Tensor& output, c10::IntArrayRef sizes) {
       check_operands_keep_size(output, sizes, args...);
     };
-    MetaOutputs wanted(form, outputs.data(), instead.data(), check_sizes);
+    MetaOutputs wanted(kind, outputs.data(), instead.data(), check_sizes);
     return meta(wanted, args...);
   }
 
@@ -308,18 +311,18 @@ auto structured_operator(typename Structured<SchemaOf<Functional>>::Kernel* kern
   }(static_cast<SchemaOf<Functional>*>(nullptr));
 }
 
-// Registers the overloads of an operator that is never destroyed.
+// Registers the overloads of an operator. `forever` must never be destroyed.
 template <class Functional, class... Inplace, class Signature>
 void structured(torch::Library& library, const Structured<Signature>& forever) {
-  using Operator = Structured<Signature>;
-  using Out = typename Operator::Kernel;
-  register_stateful<Functional, Signature>(library, forever.traits, &forever, &Operator::enter_functional);
-  register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
-  [[maybe_unused]] const auto add_inplace = [&]<class Form, class... Rest>(Form /*form*/,
-                                                                           at::Tensor& (*)(at::Tensor&, Rest...)) {
+  using Registered = Structured<Signature>;
+  using Out = typename Registered::Kernel;
+  register_stateful<Functional, Signature>(library, forever.traits, &forever, &Registered::enter_functional);
+  register_out_entry<Functional, Out>(library, &forever, &Registered::enter_out);
+  [[maybe_unused]] const auto add_inplace = [&]<class Op, class... Rest>(Op /*overload*/,
+                                                                         at::Tensor& (*)(at::Tensor&, Rest...)) {
     static_assert(std::is_same_v<Signature, at::Tensor(const at::Tensor&, Rest...)>,
                   "not the in-place form of this operator");
-    register_stateful<Form, SchemaOf<Form>>(library, {}, &forever, &Operator::template enter_inplace<Rest...>);
+    register_stateful<Op, SchemaOf<Op>>(library, {}, &forever, &Registered::template enter_inplace<Rest...>);
   };
   (add_inplace(Inplace(), static_cast<SchemaOf<Inplace>*>(nullptr)), ...);
 }

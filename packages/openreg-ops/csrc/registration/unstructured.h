@@ -13,7 +13,7 @@
 // overload is registered as well. The result of a functional kernel is put into the output (support/output_redirect.h).
 // If the named overload is out=, because PyTorch derives the functional one from it, the meta function takes the output
 // as its last argument, for its dtype. If it is in-place, the meta function returns nothing and only checks the
-// arguments; `unchecked` is for overloads that have nothing to check. The functions for operator files stand last.
+// arguments; `unchecked` is for overloads that have nothing to check. The functions for operator files are at the end.
 #pragma once
 
 #include <array>
@@ -29,16 +29,17 @@
 
 namespace openreg::ops {
 
-// Calls `kernel(args..., outputs...)` on aliases. The kernel may resize its outputs, so it gets other tensors over
-// their memory, because an alias must keep its layout for another run. Then the alias holds the result, in the sizes
-// that the host expected.
+// Calls `kernel(args..., outputs...)` on aliases. The kernel may resize its outputs, but an alias must keep its layout,
+// because a graph may execute the launch again. So the kernel gets other tensors over the same memory. A result that
+// the kernel put elsewhere is copied to the alias. Throws c10::Error for a result of another shape than the host
+// expected.
 struct RunOutKernel {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<at::Tensor, kOutputs> results;
     for (size_t i = 0; i < kOutputs; ++i) {
       if (outputs[i].defined()) {
-        results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
+        results[i] = outputs[i].alias();  // a separate tensor, which the kernel may resize
       }
     }
     std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
@@ -68,7 +69,8 @@ struct RunFunctional {
   }
 };
 
-// An operator of this functional signature with a meta function, and a kernel of the signature `Kernel`.
+// An operator with this functional signature, a meta function (`describe`) and a kernel of the signature `Kernel`. Its
+// functional and out= overload share one object.
 template <class Signature, class Kernel, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
 struct UnstructuredOp;
 
@@ -78,7 +80,7 @@ struct UnstructuredOp<Result(Args...), Kernel, std::index_sequence<Index...>> {
   using OutResult = OutResultOf<kOutputs>;
   using Outputs = std::array<at::Tensor, kOutputs>;
   using Specs = std::array<OutputSpec, kOutputs>;
-  using Run = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunOutKernel>;
+  using Runner = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunOutKernel>;
 
   Operator op;
   Kernel* kernel;
@@ -95,7 +97,7 @@ struct UnstructuredOp<Result(Args...), Kernel, std::index_sequence<Index...>> {
   OutResult out(Args... args, OutputReference<Index>... outputs) const {
     const OperandDeviceGuard device(op, args..., outputs...);
     const Specs specs = describe(args...);
-    (check_internal_overlap(outputs, specs[Index]), ...);  // resizing would hide it
+    (check_internal_overlap(outputs, specs[Index]), ...);  // before the resize, which would end the overlap
     (check_operands_keep_size(outputs, specs[Index].sizes, args...), ...);
     (prepare_out_argument(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
@@ -122,8 +124,8 @@ struct UnstructuredOp<Result(Args...), Kernel, std::index_sequence<Index...>> {
   }
 
   void launch(c10::Device device, const Outputs& outputs, Args... args) const {
-    launch_on_aliases<Run, Kernel, kOutputs, Args...>(op.name, device, sync_policy_of(op, args...), kernel, outputs,
-                                                      std::nullopt, args...);
+    launch_on_aliases<Runner, Kernel, kOutputs, Args...>(op.name, device, sync_policy_of(op, args...), kernel, outputs,
+                                                         std::nullopt, args...);
   }
 };
 
@@ -140,7 +142,7 @@ void launch_out_kernel(const Operator& op, c10::Device device, Result (*kernel)(
   }(std::index_sequence_for<Args...>());
 }
 
-// An operator with one overload, which writes into its arguments: out= with one output, or in-place.
+// One overload of an operator that writes into its arguments: out= with one output, or in-place.
 template <class Signature>
 struct UnstructuredOverload;
 template <class Result, class... Args>
@@ -210,27 +212,25 @@ constexpr auto unstructured_operator(Kernel* kernel, const KernelTraits& traits 
       {Functional::name, traits}, kernel, plain_description<kMetaFunction>(kSignature<Signature>)};
 }
 
-// Same as `unstructured_operator()`, except that the operator has one overload, which writes into its arguments. A file
-// calls the constant itself.
-template <auto kMetaFunction, class Form>
-constexpr auto unstructured_overload(SchemaOf<Form>* kernel, const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Form>;
-  return UnstructuredOverload<Signature>{{Form::name, traits},
-                                         kAccessesOf<Form, Signature>.data(),
-                                         kernel,
-                                         plain_check<kMetaFunction>(kSignature<Signature>)};
+// Same as `unstructured_operator()`, except that it returns the one overload Op (at::_ops), which writes into its
+// arguments. A file calls the constant itself.
+template <auto kMetaFunction, class Op>
+constexpr auto unstructured_overload(SchemaOf<Op>* kernel, const KernelTraits& traits = {}) {
+  using Signature = SchemaOf<Op>;
+  return UnstructuredOverload<Signature>{
+      {Op::name, traits}, kAccessesOf<Op, Signature>.data(), kernel, plain_check<kMetaFunction>(kSignature<Signature>)};
 }
 
-// Registers the overload that is named, with a kernel of its signature.
-template <auto kMetaFunction, class Form>
-void unstructured(torch::Library& library, SchemaOf<Form>* kernel, const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Form>;
+// Registers the overload Op (at::_ops), with a kernel of its signature.
+template <auto kMetaFunction, class Op>
+void unstructured(torch::Library& library, SchemaOf<Op>* kernel, const KernelTraits& traits = {}) {
+  using Signature = SchemaOf<Op>;
   if constexpr (kIsFunctional<Signature>) {
-    static const auto forever = unstructured_operator<kMetaFunction, Form>(kernel, traits);
-    register_stateful<Form, Signature>(library, traits, &forever, &decltype(forever)::enter_functional);
+    static const auto forever = unstructured_operator<kMetaFunction, Op>(kernel, traits);
+    register_stateful<Op, Signature>(library, traits, &forever, &decltype(forever)::enter_functional);
   } else {
-    static const auto forever = unstructured_overload<kMetaFunction, Form>(kernel, traits);
-    register_stateful<Form, Signature>(library, traits, &forever, &decltype(forever)::enter);
+    static const auto forever = unstructured_overload<kMetaFunction, Op>(kernel, traits);
+    register_stateful<Op, Signature>(library, traits, &forever, &decltype(forever)::enter);
   }
 }
 
@@ -241,9 +241,9 @@ void unstructured(torch::Library& library, OutSignature<SchemaOf<Functional>>* k
   using Signature = SchemaOf<Functional>;
   using Out = OutSignature<Signature>;
   static const auto forever = unstructured_operator<kMetaFunction, Functional>(kernel, traits);
-  using Operator = decltype(forever);
-  register_stateful<Functional, Signature>(library, traits, &forever, &Operator::enter_functional);
-  register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
+  using Registered = decltype(forever);
+  register_stateful<Functional, Signature>(library, traits, &forever, &Registered::enter_functional);
+  register_out_entry<Functional, Out>(library, &forever, &Registered::enter_out);
 }
 
 }  // namespace openreg::ops

@@ -39,12 +39,12 @@ inline c10::ScalarType integer_as_double(c10::ScalarType dtype) {
 // copies to the caller's tensor what the kernel has written.
 template <class T>
 struct Converted {
-  using Value = std::remove_cv_t<std::remove_reference_t<T>>;
+  using Decayed = std::remove_cv_t<std::remove_reference_t<T>>;
   template <class Compute>
-  Converted(const Value& value, Compute /*compute*/) : held(value) {}
-  const Value& get() const { return held; }
+  Converted(const Decayed& value, Compute /*compute*/) : held(value) {}
+  const Decayed& get() const { return held; }
   void write_back() const {}
-  const Value& held;
+  const Decayed& held;
 };
 
 template <>

@@ -18,17 +18,17 @@
 
 namespace openreg::ops {
 
-// Properties that an out= tensor may have.
+// Properties of out= tensors that an operator accepts.
 struct OutRules {
   bool casts = false;        // another dtype, to which PyTorch casts the result
   bool elementwise = false;  // being an operand itself
   bool overlaps = false;     // any overlap with an operand
   bool elsewhere = false;    // as `overlaps`, but the kernel writes into a new tensor, because it cannot write there
   bool expands = false;      // being an expanded tensor
-  bool quiet = false;        // another size, for which PyTorch resizes it without a warning
+  bool quiet = false;        // another size, without PyTorch's warning about the resize
 };
 
-// Sizes, dtype and strides of an output, and the properties that an out= tensor may have.
+// Sizes, dtype and strides of an output, and the properties of an out= tensor that the operator accepts.
 struct OutputSpec : OutRules {
   c10::DimVector sizes;
   c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator returns no such output

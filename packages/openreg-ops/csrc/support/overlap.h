@@ -43,26 +43,29 @@ void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, con
 
 // Overlaps of outputs that the kernel of a structured operator rejects and PyTorch's meta function does not.
 struct OverlapRule {
-  enum class Operands { kAllowed, kPartOfFirst, kRefused };
+  // The overlap of an output with operands: all is allowed, a partial one with the first operand is rejected, or any is
+  // rejected.
+  enum class OperandOverlap { kAllowed, kPartOfFirst, kRefused };
 
-  bool refuses_itself = false;
-  Operands operands = Operands::kAllowed;
+  bool refuses_itself = false;  // true: two elements of the output must not share memory
+  OperandOverlap operands = OperandOverlap::kAllowed;
 
-  constexpr bool refuses() const { return refuses_itself || operands != Operands::kAllowed; }
+  constexpr bool refuses() const { return refuses_itself || operands != OperandOverlap::kAllowed; }
 };
 
-constexpr OverlapRule kNotItself{true, OverlapRule::Operands::kAllowed};
-constexpr OverlapRule kNoPart{false, OverlapRule::Operands::kPartOfFirst};
-constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::Operands::kPartOfFirst};
-constexpr OverlapRule kNoOperand{true, OverlapRule::Operands::kRefused};
+constexpr OverlapRule kNotItself{true, OverlapRule::OperandOverlap::kAllowed};
+constexpr OverlapRule kNoPart{false, OverlapRule::OperandOverlap::kPartOfFirst};
+constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::OperandOverlap::kPartOfFirst};
+constexpr OverlapRule kNoOperand{true, OverlapRule::OperandOverlap::kRefused};
 
-// Throws c10::Error, in PyTorch's words, if an output has an overlap that `traits` reject.
+// Throws c10::Error, in PyTorch's words, if an output has an overlap that `rule` rejects. Further arguments are the
+// operator's.
 template <class First, class... Rest>
-void check_overlap_rule(const OverlapRule& traits, const at::Tensor& out, const First& first, const Rest&... rest) {
-  if (traits.refuses_itself) {
+void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const First& first, const Rest&... rest) {
+  if (rule.refuses_itself) {
     at::assert_no_internal_overlap(out);
   }
-  if (traits.operands == OverlapRule::Operands::kPartOfFirst) {
+  if (rule.operands == OverlapRule::OperandOverlap::kPartOfFirst) {
     // The kernel copies the operand to the output. It expands an operand of fewer elements, which PyTorch does not
     // check.
     const auto copied = [&](const at::Tensor& operand) {
@@ -71,7 +74,7 @@ void check_overlap_rule(const OverlapRule& traits, const at::Tensor& out, const 
       }
     };
     for_each_tensor(copied, first);
-  } else if (traits.operands == OverlapRule::Operands::kRefused) {
+  } else if (rule.operands == OverlapRule::OperandOverlap::kRefused) {
     const auto read = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
     for_each_tensor(read, first);
     (for_each_tensor(read, rest), ...);

@@ -28,12 +28,12 @@ at::QuantizerPtr per_channel(c10::ScalarType dtype, at::Tensor scales, at::Tenso
 
 // Makes PyTorch warn that quantized tensors are deprecated. PyTorch warns once per process, when it makes the first one
 // on the CPU. A kernel would make that one on an engine thread, which drops warnings.
-void tell_of_deprecation() {
-  static const bool has_told = [] {
+void warn_of_deprecation() {
+  static const bool has_warned = [] {
     at::_empty_affine_quantized({0}, at::TensorOptions(at::kCPU).dtype(at::kQInt8), 1, 0);
     return true;
   }();
-  static_cast<void>(has_told);
+  static_cast<void>(has_warned);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ at::Tensor make_quantized(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10:
   TORCH_CHECK(c10::isQIntType(dtype), "ScalarType ", dtype,
               " is not supported for a quantized tensor on openreg; give torch.quint8, torch.qint8, torch.qint32, "
               "torch.quint4x2 or torch.quint2x4");
-  tell_of_deprecation();
+  warn_of_deprecation();
   const auto bytes = static_cast<int64_t>(bytes_of(sizes, dtype));
   const at::Tensor memory =
       at::detail::empty_generic({bytes}, &runtime::device_allocator(), kDense, at::kByte, std::nullopt);

@@ -3,7 +3,7 @@
 
 The import also adds :func:`fallback_stats`, :func:`reset_fallback_stats`, :class:`fallback_mode` and
 :func:`fallback_operators` to ``torch.openreg``. With ``OPENREG_OPS=minimal`` in the environment, it registers only the
-minimal set of operators and the fallback to the CPU.
+minimal set, which are operators that create, view and copy tensors, and the fallback, which runs others on the CPU.
 """
 
 from __future__ import annotations

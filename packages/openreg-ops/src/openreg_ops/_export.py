@@ -3,8 +3,8 @@
 
 PyTorch decomposes composite operators by autograd. It does not decompose a composite operator with a kernel for the
 device, such as ``aten::linear``. That operator stays in the graph, and ``torch.onnx.export`` and other consumers of
-core ATen do not support it. For its own devices PyTorch has a remedy (``_BACKEND_KEYS_TO_OVERRIDE``). For this device,
-this file passes the decompositions to the tracer.
+core ATen do not support it. For its own devices, PyTorch has a list of dispatch keys to override
+(``_BACKEND_KEYS_TO_OVERRIDE``). For this device, this file passes the decompositions to the tracer.
 
 On accelerators, PyTorch calls other operators in place of some composite ones: the cells of LSTM and GRU, and
 attention. This file contains decompositions of these.
@@ -135,6 +135,7 @@ def _of_accelerators(table: _Table) -> _Table:
 
 
 def _keep_decompositions(exported_program: ModuleType) -> None:
+    """Replaces the function of PyTorch that decides which decompositions autograd and the tracer apply."""
     split: Callable[[_Table], tuple[_Table, _Table]] = exported_program._split_decomp_table_to_cia_and_python_decomp
 
     def split_here(table: _Table) -> tuple[_Table, _Table]:

@@ -92,6 +92,7 @@ def _lstm_cell(fake_mode: Any, func: Any, *operands: Tensor | None) -> Any:  # n
 
 
 def _add_rules(fake_impls: ModuleType) -> None:
+    """Adds the functions for fake tensors that need more than a meta function."""
     aten = torch.ops.aten
     convolutions = {aten.convolution.default, aten._convolution.default, aten.convolution_backward.default}
     cells = {aten._thnn_fused_lstm_cell.default}

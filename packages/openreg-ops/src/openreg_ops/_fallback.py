@@ -10,7 +10,7 @@ from openreg_ops import _minimal
 
 
 class FallbackCount(NamedTuple):
-    """The number, bytes and time of one operator's fallbacks."""
+    """The calls of one operator that ran on the CPU."""
 
     calls: int
     bytes: int  # of results copied to the device

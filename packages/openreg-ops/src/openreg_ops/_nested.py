@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attention on nested tensors of layout ``torch.jagged``.
+"""Selects the implementation of attention for nested tensors of layout ``torch.jagged`` on this device.
 
 PyTorch implements these tensors in Python, and selects the implementation of attention by conditions on CUDA. This
 file selects memory-efficient attention, which is one launch (``csrc/operators/attention/efficient.cpp``). Otherwise
@@ -33,7 +33,8 @@ def _is_enabled() -> bool:
 def _fits(query: Any, key: Any, value: Any) -> bool:
     """Returns True if the kernel supports the operands.
 
-    They are (batch, heads, ragged length, width), have equal numbers of heads, and no gaps between sequences.
+    They must have the shape (batch, heads, ragged length, width), a supported dtype, equal numbers of heads, and no
+    gaps between sequences.
     """
     operands = (query, key, value)
     return (
@@ -47,6 +48,7 @@ def _fits(query: Any, key: Any, value: Any) -> bool:
 
 
 def _add_choice(sdpa: ModuleType) -> None:
+    """Replaces the function of PyTorch that selects the implementation, for tensors of this device."""
     choose: Callable[..., SDPBackend] = sdpa._select_sdp_backend
 
     def choose_here(query: Tensor, key: Tensor, value: Tensor, *options: Any) -> SDPBackend:

@@ -57,7 +57,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     return cast(Tensor, norm)
 
 
-# A custom operator in Python: its kernel for one device, and its fake, autograd and vmap functions.
+# rotary_embedding is a custom operator in Python: its kernel for one device, and its fake, autograd and vmap functions.
 
 
 def _check_angles(x: Tensor, angles: Tensor) -> None:

@@ -61,15 +61,15 @@ std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std
 }
 
 // An operator whose kernel returns tensors of sizes that depend on data. Blocks until the kernel has run.
-template <class Form, auto* kKernel>
+template <class Op, auto* kKernel>
 constexpr auto data_dependent = []<class... Args>(Args... args) {
-  const OperandDeviceGuard device({Form::name}, args...);
-  auto computed = run_kernel_and_wait<Args...>(Form::name, device, kKernel, args...);
+  const OperandDeviceGuard device({Op::name}, args...);
+  auto computed = run_kernel_and_wait<Args...>(Op::name, device, kKernel, args...);
   if constexpr (std::is_same_v<decltype(computed), at::Tensor>) {
-    return bring<1>(Form::name, device, {std::move(computed)})[0];
+    return bring<1>(Op::name, device, {std::move(computed)})[0];
   } else {
     const auto as_array = [](auto&... tensors) { return std::array{std::move(tensors)...}; };
-    const auto outputs = bring(Form::name, device, std::apply(as_array, computed));
+    const auto outputs = bring(Op::name, device, std::apply(as_array, computed));
     return std::apply([](const auto&... tensors) { return decltype(computed)(tensors...); }, outputs);
   }
 };

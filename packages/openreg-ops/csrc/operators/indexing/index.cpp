@@ -110,13 +110,13 @@ IndexedShape indexed_shape(const at::Tensor& self, const Indices& indices) {
 
 at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor& values, bool accumulate,
                       bool unsafe) {
-  using Form = op::_index_put_impl_;
-  constexpr Operator kIndexPut{Form::name};
-  const c10::Device device = device_of(Form::name, self);
+  using IndexPut = op::_index_put_impl_;
+  constexpr Operator kIndexPut{IndexPut::name};
+  const c10::Device device = device_of(IndexPut::name, self);
   const CurrentDevice current(device);
   const Indices moved = move_indices(self, indices);
-  check_same_device(Form::name, device, moved);
-  check_same_device_or_scalar(Form::name, device, values);
+  check_same_device(IndexPut::name, device, moved);
+  check_same_device_or_scalar(IndexPut::name, device, values);
   TORCH_CHECK(self.scalar_type() == values.scalar_type(),
               "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
               " for the destination and ", values.scalar_type(), " for the source.");
@@ -134,8 +134,8 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   launch_owned<at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
       kIndexPut, device, fits ? SyncPolicy::kAsync : SyncPolicy::kSyncUnlessCapturing,
-      kAccessesOf<Form, SchemaOf<Form>>.data(), deterministic_kernel<SchemaOf<Form>, cpu::_index_put_impl_>(), self,
-      moved, values, accumulate, unsafe);
+      kAccessesOf<IndexPut, SchemaOf<IndexPut>>.data(),
+      deterministic_kernel<SchemaOf<IndexPut>, cpu::_index_put_impl_>(), self, moved, values, accumulate, unsafe);
   return self;
 }
 

@@ -9,7 +9,7 @@ namespace openreg::ops {
 
 namespace {
 
-using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Triple = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Specs = std::array<OutputSpec, 3>;
 
 // Throws c10::Error unless the input has channels, and each parameter that is passed has one number for each channel.
@@ -48,15 +48,15 @@ void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bi
   results.put({computed, mean, invstd});
 }
 
-Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
-                   MaybeTensor running_var, bool training, double momentum, double eps) {
+Triple batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                  MaybeTensor running_var, bool training, double momentum, double eps) {
   if (!training) {
     return kEvaluation.functional(input, weight, bias, running_mean, running_var, training, momentum, eps);
   }
   const OperandDeviceGuard device(kEvaluation.op, input, weight, bias, running_mean, running_var);
   const Specs specs = meta_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
-  Tensors results(allocate_output(specs[0], device), allocate_output(specs[1], device),
-                  allocate_output(specs[2], device));
+  Triple results(allocate_output(specs[0], device), allocate_output(specs[1], device),
+                 allocate_output(specs[2], device));
   const auto& [output, save_mean, save_invstd] = results;
   launch(kEvaluation.op, device, &training_kernel, input, weight, bias, running_mean, running_var, momentum, eps,
          output, save_mean, save_invstd);
@@ -102,13 +102,13 @@ const auto kBatchNormBackward = unstructured_operator<meta_batch_norm_backward, 
 
 // Operators with running statistics that are always passed, or never.
 
-Tensors batch_norm_legit(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean,
-                         at::Tensor& running_var, bool training, double momentum, double eps) {
+Triple batch_norm_legit(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean,
+                        at::Tensor& running_var, bool training, double momentum, double eps) {
   return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 
-Tensors batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, bool training,
-                            double momentum, double eps) {
+Triple batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, bool training,
+                           double momentum, double eps) {
   return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
 }
 
@@ -117,7 +117,7 @@ Tensors batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTe
 
 using WithReserve = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-WithReserve with_reserve(Tensors results) {
+WithReserve with_reserve(Triple results) {
   auto& [output, mean, invstd] = results;
   const CurrentDevice current(output.device());
   at::Tensor reserve = make_output({0}, {}, output.options().memory_format(std::nullopt).dtype(at::kByte));
@@ -135,25 +135,25 @@ WithReserve batch_norm_no_update(const at::Tensor& input, MaybeTensor weight, Ma
   return with_reserve(batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps));
 }
 
-Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
-                            MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
-                            MaybeTensor save_invstd, bool update, double eps, std::array<bool, 3> wanted,
-                            const at::Tensor& /*reserve*/) {
+Triple batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
+                           MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                           MaybeTensor save_invstd, bool update, double eps, std::array<bool, 3> wanted,
+                           const at::Tensor& /*reserve*/) {
   return kBatchNormBackward.functional(grad, input, weight, running_mean, running_var, save_mean, save_invstd, update,
                                        eps, wanted);
 }
 
 // The out= overload of a functional operator, which copies the results into the out= tensors afterwards.
 template <auto kFunctional>
-struct Out;
-template <class... Args, Tensors (*kFunctional)(Args...)>
-struct Out<kFunctional> {
+struct OutByCopy;
+template <class... Args, Triple (*kFunctional)(Args...)>
+struct OutByCopy<kFunctional> {
   static OutResultOf<3> call(Args... args, at::Tensor& output, at::Tensor& mean, at::Tensor& invstd) {
     const auto put = [](at::Tensor& place, const at::Tensor& result) {
       resize_out(place, result.sizes(), {}, result.options());
       place.copy_(result);
     };
-    const Tensors results = kFunctional(args...);
+    const Triple results = kFunctional(args...);
     put(output, std::get<0>(results));
     if (std::get<1>(results).numel() != 0) {  // in evaluation there are none, and these outputs stay unchanged
       put(mean, std::get<1>(results));
@@ -165,13 +165,13 @@ struct Out<kFunctional> {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
-  function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
+  function<op::native_batch_norm_out>(library, OutByCopy<batch_norm>::call);
   unstructured<meta_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
                                                                          kFloats);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
-  function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
+  function<op::_native_batch_norm_legit_out>(library, OutByCopy<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);
-  function<op::_native_batch_norm_legit_no_stats_out>(library, Out<batch_norm_no_stats>::call);
+  function<op::_native_batch_norm_legit_no_stats_out>(library, OutByCopy<batch_norm_no_stats>::call);
   function<op::_batch_norm_with_update>(library, batch_norm_with_update);
   function<op::_batch_norm_no_update>(library, batch_norm_no_update);
   function<op::batch_norm_backward>(library, batch_norm_backward);

@@ -8,7 +8,7 @@ namespace openreg::ops {
 
 namespace {
 
-using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Triple = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Specs = std::array<OutputSpec, 3>;
 
 void check_operands(const char* name, const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n,
@@ -41,8 +41,8 @@ Specs meta_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor b
   return {with_last_sizes(input, {}), statistics, statistics};
 }
 
-Tensors group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
-                   int64_t groups, double eps) {
+Triple group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
+                  int64_t groups, double eps) {
   return cpu::native_group_norm(dense(input, input.suggest_memory_format()), dense(weight), dense(bias), n, c, hxw,
                                 groups, eps);
 }
@@ -67,9 +67,9 @@ Specs meta_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, 
           of_bias ? parameter : OutputSpec()};
 }
 
-Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
-                            const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
-                            int64_t groups, std::array<bool, 3> wanted) {
+Triple group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                           const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+                           int64_t groups, std::array<bool, 3> wanted) {
   const auto format = input.suggest_memory_format();
   return cpu::native_group_norm_backward(dense(grad, format), dense(input, format), dense(mean), dense(rstd),
                                          dense(weight), n, c, hxw, groups, possible(wanted, weight));

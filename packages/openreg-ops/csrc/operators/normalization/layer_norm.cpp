@@ -20,7 +20,7 @@ namespace openreg::ops {
 namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
-using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Triple = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 // Returns the sizes of a statistic, which has one number for each normalized row.
 std::vector<int64_t> rows_of(const at::Tensor& input, c10::IntArrayRef shape) {
@@ -54,9 +54,9 @@ std::array<OutputSpec, 3> meta_layer_norm_backward(const at::Tensor& grad, const
   return {gradient_of(wanted[0], input), gradient_of(wanted[1], weight), gradient_of(wanted[2], bias)};
 }
 
-Tensors layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::IntArrayRef shape,
-                            const at::Tensor& mean, const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
-                            std::array<bool, 3> wanted) {
+Triple layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::IntArrayRef shape,
+                           const at::Tensor& mean, const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
+                           std::array<bool, 3> wanted) {
   return cpu::native_layer_norm_backward(grad, input, shape, mean, rstd, weight, bias,
                                          {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(bias)});
 }

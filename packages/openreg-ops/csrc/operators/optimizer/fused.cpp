@@ -113,12 +113,12 @@ class StepOperandChecks {
 };
 
 // Checks the operands of Adam and AdamW.
-template <class Form, class Rate>
+template <class Op, class Rate>
 void check_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_exp_avg_sqs, at::TensorList state_steps, Rate lr, double /*beta1*/, double /*beta2*/,
                 double /*weight_decay*/, double /*eps*/, bool amsgrad, bool /*maximize*/, MaybeTensor grad_scale,
                 MaybeTensor found_inf) {
-  StepOperandChecks(Form::name, self)
+  StepOperandChecks(Op::name, self)
       .per_parameter("grads", grads)
       .per_parameter("exp_avgs", exp_avgs)
       .per_parameter("exp_avg_sqs", exp_avg_sqs)
@@ -128,11 +128,11 @@ void check_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_av
       .scaling(grad_scale, found_inf);
 }
 
-template <class Form, class Rate>
+template <class Op, class Rate>
 void check_adagrad(at::TensorList self, at::TensorList grads, at::TensorList state_sums, at::TensorList state_steps,
                    Rate lr, double /*lr_decay*/, double /*weight_decay*/, double /*eps*/, bool /*maximize*/,
                    MaybeTensor grad_scale, MaybeTensor found_inf) {
-  StepOperandChecks(Form::name, self)
+  StepOperandChecks(Op::name, self)
       .per_parameter("grads", grads)
       .per_parameter("state_sums", state_sums)
       .steps("state_steps", state_steps)
@@ -140,11 +140,11 @@ void check_adagrad(at::TensorList self, at::TensorList grads, at::TensorList sta
       .scaling(grad_scale, found_inf);
 }
 
-template <class Form, class Rate>
+template <class Op, class Rate>
 void check_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double /*weight_decay*/,
                double momentum, Rate lr, double /*dampening*/, bool /*nesterov*/, bool /*maximize*/,
                bool /*is_first_step*/, MaybeTensor grad_scale, MaybeTensor found_inf) {
-  StepOperandChecks(Form::name, self)
+  StepOperandChecks(Op::name, self)
       .per_parameter("grads", grads)
       .per_parameter_if(momentum != 0, "momentum_buffer_list", momenta)
       .rate(lr)

@@ -107,12 +107,12 @@ constexpr auto meta_fractional_backward = [](const at::Tensor& grad, const at::T
 
 // Throws c10::Error if an index is out of bounds, because the kernels do not check the positions to which they write.
 // An index of -1 means that there is no maximum. Runs on the engine thread.
-template <class Operator, int kDims>
+template <class Op, int kDims>
 void check_indices_on_engine(const at::Tensor& self, const at::Tensor& indices) {
   if (indices.numel() > 0) {
     const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
     const auto [least, greatest] = at::aminmax(indices);
-    TORCH_CHECK(least.template item<int64_t>() >= -1 && greatest.template item<int64_t>() < places, Operator::name,
+    TORCH_CHECK(least.template item<int64_t>() >= -1 && greatest.template item<int64_t>() < places, Op::name,
                 ": an index is beyond the ", places, " elements of a plane of the input");
   }
 }
@@ -130,10 +130,10 @@ at::Tensor& max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, 
   return cpu::max_pool3d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
                                                     indices, grad_input);
 }
-template <class Operator, int kDims, auto* kKernel>
+template <class Op, int kDims, auto* kKernel>
 at::Tensor& adaptive_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
                               at::Tensor& grad_input) {
-  check_indices_on_engine<Operator, kDims>(self, indices);
+  check_indices_on_engine<Op, kDims>(self, indices);
   return kKernel(grad, self, indices, grad_input);
 }
 

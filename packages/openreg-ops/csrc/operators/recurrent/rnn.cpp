@@ -175,7 +175,7 @@ bool needs_gradients(const at::Tensor& input, const at::Tensor& hx, at::TensorLi
   return c10::GradMode::is_enabled() && (needs(input) || needs(hx) || std::any_of(params.begin(), params.end(), needs));
 }
 
-template <class Form, Network* kComposite, int64_t kGates>
+template <class Op, Network* kComposite, int64_t kGates>
 Pair network(const at::Tensor& input, const at::Tensor& hx, at::TensorList params, bool has_biases, int64_t num_layers,
              double dropout, bool train, bool bidirectional, bool batch_first) {
   const RnnShape shape{kGates, num_layers, bidirectional ? 2 : 1, has_biases};
@@ -190,7 +190,7 @@ Pair network(const at::Tensor& input, const at::Tensor& hx, at::TensorList param
   const int64_t steps = input.size(batch_first ? 1 : 0);
   at::Tensor output = make_output({steps, hx.size(1), hx.size(2) * shape.directions}, {}, options);
   at::Tensor hy = make_output(hx.sizes(), {}, options);
-  launch({Form::name}, input.device(), &kernel<kComposite>, input, hx, params, shape, batch_first, output, hy);
+  launch({Op::name}, input.device(), &kernel<kComposite>, input, hx, params, shape, batch_first, output, hy);
   return {batch_first ? output.transpose(0, 1) : std::move(output), std::move(hy)};
 }
 

@@ -19,11 +19,11 @@ constexpr auto check_cummin = [](const at::Tensor& self, const auto&... /*rest*/
 
 // Throws NotImplementedError for boolean outputs, because the kernels compute in the output's dtype and do not support
 // booleans.
-template <class Operator>
+template <class Op>
 void check_cumulative(const at::Tensor& self, int64_t /*dim*/, std::optional<c10::ScalarType> /*dtype*/,
                       at::Tensor& out) {
   TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() != at::kBool || self.dim() == 0 || self.numel() == 0, "\"",
-                              Operator::name + 6, "_out_cpu\" not implemented for '", out.scalar_type(), "'");
+                              Op::name + 6, "_out_cpu\" not implemented for '", out.scalar_type(), "'");
 }
 
 OutputSpec meta_logcumsumexp(const at::Tensor& self, int64_t dim) {

@@ -56,44 +56,49 @@ struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
 
 // Calls `add(name, function)` for the functional and the out= overload of an operator.
 template <class Functional, class Out, auto kComposite, auto kCompositeOut, class Add>
-void add_forms(Add add) {
-  using Half = HalfFft<kComposite>;
-  add(c10::OperatorName(Functional::name, Functional::overload_name), &Half::functional);
-  add(c10::OperatorName(Out::name, Out::overload_name), &Half::template out<kCompositeOut>);
+void add_overloads(Add add) {
+  using Override = HalfFft<kComposite>;
+  add(c10::OperatorName(Functional::name, Functional::overload_name), &Override::functional);
+  add(c10::OperatorName(Out::name, Out::overload_name), &Override::template out<kCompositeOut>);
 }
 
 template <class Add>
 void add_all(Add add) {
-  add_forms<op::fft_fft, op::fft_fft_out, at::native::fft_fft_symint, at::native::fft_fft_symint_out>(add);
-  add_forms<op::fft_fft2, op::fft_fft2_out, at::native::fft_fft2_symint, at::native::fft_fft2_symint_out>(add);
-  add_forms<op::fft_fftn, op::fft_fftn_out, at::native::fft_fftn_symint, at::native::fft_fftn_symint_out>(add);
-  add_forms<op::fft_hfft, op::fft_hfft_out, at::native::fft_hfft_symint, at::native::fft_hfft_symint_out>(add);
-  add_forms<op::fft_hfft2, op::fft_hfft2_out, at::native::fft_hfft2_symint, at::native::fft_hfft2_symint_out>(add);
-  add_forms<op::fft_hfftn, op::fft_hfftn_out, at::native::fft_hfftn_symint, at::native::fft_hfftn_symint_out>(add);
-  add_forms<op::fft_ifft, op::fft_ifft_out, at::native::fft_ifft_symint, at::native::fft_ifft_symint_out>(add);
-  add_forms<op::fft_ifft2, op::fft_ifft2_out, at::native::fft_ifft2_symint, at::native::fft_ifft2_symint_out>(add);
-  add_forms<op::fft_ifftn, op::fft_ifftn_out, at::native::fft_ifftn_symint, at::native::fft_ifftn_symint_out>(add);
-  add_forms<op::fft_ihfft, op::fft_ihfft_out, at::native::fft_ihfft_symint, at::native::fft_ihfft_symint_out>(add);
-  add_forms<op::fft_ihfft2, op::fft_ihfft2_out, at::native::fft_ihfft2_symint, at::native::fft_ihfft2_symint_out>(add);
-  add_forms<op::fft_ihfftn, op::fft_ihfftn_out, at::native::fft_ihfftn_symint, at::native::fft_ihfftn_symint_out>(add);
-  add_forms<op::fft_irfft, op::fft_irfft_out, at::native::fft_irfft_symint, at::native::fft_irfft_symint_out>(add);
-  add_forms<op::fft_irfft2, op::fft_irfft2_out, at::native::fft_irfft2_symint, at::native::fft_irfft2_symint_out>(add);
-  add_forms<op::fft_irfftn, op::fft_irfftn_out, at::native::fft_irfftn_symint, at::native::fft_irfftn_symint_out>(add);
-  add_forms<op::fft_rfft, op::fft_rfft_out, at::native::fft_rfft_symint, at::native::fft_rfft_symint_out>(add);
-  add_forms<op::fft_rfft2, op::fft_rfft2_out, at::native::fft_rfft2_symint, at::native::fft_rfft2_symint_out>(add);
-  add_forms<op::fft_rfftn, op::fft_rfftn_out, at::native::fft_rfftn_symint, at::native::fft_rfftn_symint_out>(add);
+  add_overloads<op::fft_fft, op::fft_fft_out, at::native::fft_fft_symint, at::native::fft_fft_symint_out>(add);
+  add_overloads<op::fft_fft2, op::fft_fft2_out, at::native::fft_fft2_symint, at::native::fft_fft2_symint_out>(add);
+  add_overloads<op::fft_fftn, op::fft_fftn_out, at::native::fft_fftn_symint, at::native::fft_fftn_symint_out>(add);
+  add_overloads<op::fft_hfft, op::fft_hfft_out, at::native::fft_hfft_symint, at::native::fft_hfft_symint_out>(add);
+  add_overloads<op::fft_hfft2, op::fft_hfft2_out, at::native::fft_hfft2_symint, at::native::fft_hfft2_symint_out>(add);
+  add_overloads<op::fft_hfftn, op::fft_hfftn_out, at::native::fft_hfftn_symint, at::native::fft_hfftn_symint_out>(add);
+  add_overloads<op::fft_ifft, op::fft_ifft_out, at::native::fft_ifft_symint, at::native::fft_ifft_symint_out>(add);
+  add_overloads<op::fft_ifft2, op::fft_ifft2_out, at::native::fft_ifft2_symint, at::native::fft_ifft2_symint_out>(add);
+  add_overloads<op::fft_ifftn, op::fft_ifftn_out, at::native::fft_ifftn_symint, at::native::fft_ifftn_symint_out>(add);
+  add_overloads<op::fft_ihfft, op::fft_ihfft_out, at::native::fft_ihfft_symint, at::native::fft_ihfft_symint_out>(add);
+  add_overloads<op::fft_ihfft2, op::fft_ihfft2_out, at::native::fft_ihfft2_symint, at::native::fft_ihfft2_symint_out>(
+      add);
+  add_overloads<op::fft_ihfftn, op::fft_ihfftn_out, at::native::fft_ihfftn_symint, at::native::fft_ihfftn_symint_out>(
+      add);
+  add_overloads<op::fft_irfft, op::fft_irfft_out, at::native::fft_irfft_symint, at::native::fft_irfft_symint_out>(add);
+  add_overloads<op::fft_irfft2, op::fft_irfft2_out, at::native::fft_irfft2_symint, at::native::fft_irfft2_symint_out>(
+      add);
+  add_overloads<op::fft_irfftn, op::fft_irfftn_out, at::native::fft_irfftn_symint, at::native::fft_irfftn_symint_out>(
+      add);
+  add_overloads<op::fft_rfft, op::fft_rfft_out, at::native::fft_rfft_symint, at::native::fft_rfft_symint_out>(add);
+  add_overloads<op::fft_rfft2, op::fft_rfft2_out, at::native::fft_rfft2_symint, at::native::fft_rfft2_symint_out>(add);
+  add_overloads<op::fft_rfftn, op::fft_rfftn_out, at::native::fft_rfftn_symint, at::native::fft_rfftn_symint_out>(add);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  add_all([&](const c10::OperatorName& form, auto function) {
-    register_overload(library, form, {}, torch::CppFunction(function));
+  add_all([&](const c10::OperatorName& overload, auto function) {
+    register_overload(library, overload, {}, torch::CppFunction(function));
   });
 }
 
 // Registers the overrides above autograd, too, so that autograd records each operator within, as it does for the
 // composite.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
-  add_all([&](const c10::OperatorName& form, auto function) { library.impl(toString(form).c_str(), function); });
+  add_all(
+      [&](const c10::OperatorName& overload, auto function) { library.impl(toString(overload).c_str(), function); });
 }
 
 }  // namespace

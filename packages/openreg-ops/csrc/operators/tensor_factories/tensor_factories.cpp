@@ -91,12 +91,12 @@ void write_triangle(int64_t rows, int64_t columns, int64_t offset, at::Tensor& o
   out.copy_(kKernel(rows, columns, offset, out.scalar_type(), c10::kStrided, c10::kCPU, false));
 }
 
-template <class Operator, TriangleKernel* kKernel>
+template <class Op, TriangleKernel* kKernel>
 at::Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::optional<c10::ScalarType> dtype,
                             std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                             std::optional<bool> pin_memory) {
-  constexpr bool kIsLower = std::is_same_v<Operator, op::tril_indices>;
-  constexpr ops::Operator kOp{Operator::name};
+  constexpr bool kIsLower = std::is_same_v<Op, op::tril_indices>;
+  constexpr Operator kOp{Op::name};
   at::native::check_args(rows, columns, layout);
   const c10::ScalarType index_dtype = dtype.value_or(at::kLong);
   require_dtype(index_dtype == at::kLong || index_dtype == at::kInt, kIsLower ? "tril_indices" : "triu_indices",
