@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_distributed._C: Python bindings of the process group. openreg_distributed/__init__.py checks that
-// the build matches torch and the runtime before it imports this module.
+// The extension module openreg_distributed._C: Python bindings of the process group. Before it is imported,
+// openreg_distributed/__init__.py checks that the build matches torch and the runtime.
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -30,7 +30,8 @@ PYBIND11_MODULE(_C, module) {
            }),
            py::arg("transport"), py::arg("timeout"), py::arg("copies_operands"), py::arg("token"),
            py::call_guard<py::gil_scoped_release>())
-      // PyTorch calls this on ranks that are not in a new group; some backends need all ranks for a split.
+      // Does nothing. PyTorch calls it on ranks that are not in a new group, because some backends need all ranks to
+      // split a group.
       .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})
       .def_property_readonly("options", [](ProcessGroup& self) {
         return py::module_::import("openreg_distributed.options").attr("options_to_split")(self.getBackendOptions());

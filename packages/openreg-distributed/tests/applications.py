@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of what PyTorch builds on a process group, beside training."""
+"""Functions for the ranks of test_applications.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each rank does in the tests of collectives: it compares what it gets with NumPy."""
+"""Functions for the ranks of test_collectives.py, which compare results with NumPy."""
 
 from __future__ import annotations
 

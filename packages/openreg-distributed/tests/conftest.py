@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks for the tests of a module."""
+"""Fixtures that start the ranks of a test module."""
 
 from collections.abc import Callable, Iterator
 

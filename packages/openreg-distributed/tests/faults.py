@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of failures: each gives what it was told, and after how long."""
+"""Functions for the ranks of test_faults.py: each returns the errors that its rank got, and after which time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def x(*shape: int) -> torch.Tensor:
     return torch.ones(shape or (4,), device="openreg")
 
 
-def nobody_answers(rank: int, size: int) -> dict[str, Any]:
+def a_call_without_answer(rank: int, size: int) -> dict[str, Any]:
     """Rank 0 calls, the other does not."""
     distributed.barrier()
     if rank == 1:
@@ -59,7 +59,7 @@ def a_wait_with_a_limit(rank: int, size: int) -> dict[str, Any]:
     return result
 
 
-def nobody_receives(rank: int, size: int) -> tuple[str, str]:
+def a_receive_without_send(rank: int, size: int) -> tuple[str, str]:
     distributed.barrier()
     if rank == 1:
         return "", ""
@@ -102,7 +102,7 @@ def another_size(rank: int, size: int) -> tuple[str, str]:
 
 
 def exits_at_work(rank: int, size: int) -> None:
-    """Ends with collectives under way that nobody answers."""
+    """Ends with collectives under way that no other rank calls."""
     distributed.barrier()
     for _ in range(3):
         distributed.all_reduce(x(1000), async_op=True)
@@ -119,7 +119,7 @@ def exits_with_the_group(rank: int, size: int, under_way: str) -> None:
         for _ in range(20):
             a = a @ a
         distributed.all_reduce(a)
-    if under_way == "calls":  # which nobody answers
+    if under_way == "calls":  # that no other rank makes
         exits_at_work(rank, size)
     ctypes.pythonapi.Py_Exit(0)
 
@@ -194,8 +194,8 @@ def never_complete(rank: int, size: int, port: int) -> tuple[str, str]:
 
 
 def lost_store(rank: int, size: int) -> tuple[str, str]:
-    """The store answers nobody when the group is made."""
-    store = distributed.PrefixStore("nobody", distributed.HashStore())
+    """The store does not answer when the group is made."""
+    store = distributed.PrefixStore("silent", distributed.HashStore())
     return told(
         lambda: distributed.init_process_group(
             "occl", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=1)
@@ -219,21 +219,21 @@ def store_that_ends(rank: int, size: int, port: int) -> tuple[str, str]:
 
 
 def injected(rank: int, size: int, specification: str, calls: int) -> dict[str, Any]:
-    """Calls until one raises; on rank 1 a fault is ordered for one of them."""
+    """Calls until one raises; on rank 1 a fault is injected into one of them."""
     distributed.barrier()
     begin = time.monotonic()
     faults = torch.openreg.inject_faults(specification) if rank == 1 else contextlib.nullcontext()
-    told_of: tuple[str, str] = ("", "")
+    error: tuple[str, str] = ("", "")
     sums = []
     with faults:
         for _ in range(calls):
             tensor = x()
-            told_of = told(lambda tensor=tensor: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
-            if told_of[0]:
+            error = told(lambda tensor=tensor: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
+            if error[0]:
                 break
             sums.append(tensor[0].item())
     torch.openreg.reset_device()
-    return {"error": told_of, "sums": sums, "after": time.monotonic() - begin}
+    return {"error": error, "sums": sums, "after": time.monotonic() - begin}
 
 
 def ordered_by_the_environment(rank: int, size: int) -> list[float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls that do not fit together: each rank gives what it was told, and whether its device computes again."""
+"""Calls that do not match, for test_mismatches.py: each rank returns its error, after its device computed again."""
 
 from __future__ import annotations
 

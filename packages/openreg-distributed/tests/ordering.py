@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of stream order. A rank that is late waits for a key of the group's store."""
+"""Functions for the ranks of test_stream_order.py. A late rank waits for a key of the group's store."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def work_before(rank: int, size: int) -> None:
 
 
 def in_flight(rank: int, size: int, key: str) -> None:
-    """More collectives than there are lanes, of which none is waited for before all are queued."""
+    """More collectives than there are communication streams, of which none is waited for before all are queued."""
     tensors = [full(rank + i) for i in range(40)]
     if rank == 1:
         store().wait([key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes in collectives, to see that tests notice them. Each is put in the place of a function of torch.distributed.
+"""Bugs in collectives that tests have to detect. Each replaces a function of torch.distributed.
 
 wrong rank     values come from another rank, go to another one, or those of one rank are lost
 missing wait   a call returns without ordering the caller's stream behind it

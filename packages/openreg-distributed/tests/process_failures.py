@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of failing processes: calls that a seed chooses, until one rank leaves the others."""
+"""Functions for the ranks of test_process_failures.py: calls that a seed chooses, until one rank leaves the others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fail(way: str) -> None:
 
 
 def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int) -> tuple[str, str]:
-    """What this rank is told when one of them fails at a moment. Its device has to compute again after a reset."""
+    """Returns this rank's error after one rank has failed. The device has to compute again after a reset."""
     choice = random.Random(seed)
 
     def calls() -> None:
@@ -76,7 +76,7 @@ def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int
             if rank == culprit and i == moment:
                 fail(way)
             alive.append(call(choice, rank, size))
-        alive.append(distributed.all_reduce(x(), async_op=True))  # which needs everybody
+        alive.append(distributed.all_reduce(x(), async_op=True))  # which needs all ranks
         torch.openreg.synchronize()
 
     error = told(calls)
@@ -86,7 +86,7 @@ def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int
 
 
 def departure(rank: int, size: int, seed: int) -> None:
-    """Ends with work under way, some of which nobody answers, and with or without an end of the group."""
+    """Ends with work under way, some of it without an answer, and with or without an end of the group."""
     choice = random.Random(seed)
     distributed.barrier()
     alive = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program as users write it, for torchrun: it knows neither how many processes there are, nor on which machines.
+"""A training program for torchrun, as users write it, which works with any number of processes and machines.
 
 It trains a sharded model, saves after every few steps, and goes on from what was saved last. The folder that the
 command line names holds the checkpoints and the losses; FAILURE says what happens to one rank, the first time.

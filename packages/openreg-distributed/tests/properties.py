@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Any sequence of collectives, of any dtypes and layouts, waited for in any order: what each rank does."""
+"""Functions for the ranks of test_properties.py: random sequences of collectives, waited for in any order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of two ranks with a race, and the same without: each says whether its numbers are wrong.
+"""Programs of two ranks with and without a race. Each returns whether its numbers are wrong.
 
 Each is ordered by nothing but what the parameter `right` adds, so it depends on the order of streams what is seen.
 """

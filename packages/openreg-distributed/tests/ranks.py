@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that each are one rank of a group, and call the same function when a test asks for it.
+"""Starts processes that are the ranks of a group and run a function that a test names.
 
 The ranks of a module's tests stay. After a failure they are ended, and the next test gets new ones.
 """

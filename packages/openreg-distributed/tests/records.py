@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of the flight recorder: each gives its records."""
+"""Functions for the ranks of test_flight_recorder.py: each returns its records."""
 
 from __future__ import annotations
 

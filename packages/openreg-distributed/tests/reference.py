@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What collectives give, by NumPy: independent of torch, of Gloo and of the package."""
+"""Reference results of collectives in NumPy, independent of torch, Gloo and this package."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch builds on a process group, beside the kinds of training of test_training.py."""
+"""PyTorch's features on top of a process group work, except for training, which test_training.py covers."""
 
 import applications
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:torch")  # of what PyTorch deprecates in itself
 
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 ON_TWO = [
     applications.hooks,
     applications.accumulated,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every collective on two, three and four processes against NumPy: values of every dtype, in every layout."""
+"""Every collective on two, three and four ranks gives NumPy's results, for every dtype and layout."""
 
 import collectives
 import pytest

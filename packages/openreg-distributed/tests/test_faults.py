@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Failures: who hears of them, when, and what the error says."""
+"""After a failure every rank of the group gets an error within a known time. Its text names the call and the cause."""
 
 import re
 import signal
@@ -14,9 +14,9 @@ from ranks import RankFailedError
 SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes, SUM\) on rank 0 of 2 in the group 'default_pg'"
 
 
-def test_a_call_that_nobody_answers_fails_within_its_timeout(own):
+def test_a_call_without_answer_fails_within_its_timeout(own):
     ranks = own(2, TEST_TIMEOUT="2")
-    told, _ = ranks.run(faults.nobody_answers)
+    told, _ = ranks.run(faults.a_call_without_answer)
     assert told["synchronize"][0] == "AcceleratorError"  # and not the call, nor its wait(): they do not block the host
     assert re.search(SAID + ".*within its timeout of 2000 ms", told["synchronize"][1]), told
     assert told["after"] >= 2
@@ -36,9 +36,9 @@ def test_a_wait_may_have_a_limit_of_its_own(own):
     assert told["after"] >= 0.3
 
 
-def test_a_message_that_nobody_sends(own):
+def test_a_message_that_is_never_sent(own):
     ranks = own(2, TEST_TIMEOUT="1")
-    (kind, text), _ = ranks.run(faults.nobody_receives)
+    (kind, text), _ = ranks.run(faults.a_receive_without_send)
     assert kind == "AcceleratorError"
     assert re.search(r"recv number 2 \(float32 \[4\], 16 bytes\) with rank 1 on rank 0 of 2", text)
     assert ranks.end() == [0, 0]
@@ -54,7 +54,7 @@ def test_a_peer_that_is_gone_is_known_before_the_timeout(own, how):
         told = ranks.answer(rank)
         kind, text = told["error"]
         assert kind in ("AcceleratorError", "DistBackendError")
-        # Where another rank has told of it before the call is made, that has no number.
+        # If another rank has reported the failure before the call is made, the call has no number.
         assert re.search(rf"all_reduce (number 2 \(float32 \[4\], 16 bytes, SUM\) )?on rank {rank} of 3", text)
         assert "rank 2 has ended, or closed its connections" in text
         assert "timeout" not in text
@@ -71,7 +71,7 @@ def test_after_an_abort_the_group_is_gone_and_the_device_is_not(own):
 
 
 @pytest.mark.parametrize("call", [faults.another_call, faults.another_size], ids=["call", "size"])
-def test_ranks_that_call_different_things_are_told_with_detail(own, call):
+def test_ranks_that_call_different_things_get_a_detailed_error(own, call):
     for kind, text in own(2, TORCH_DISTRIBUTED_DEBUG="DETAIL").run(call):
         assert kind == "RuntimeError"
         assert "mismatch" in text.lower()
@@ -172,7 +172,7 @@ def test_a_port_that_is_taken(own):
     assert "in use" in text
 
 
-def test_a_store_that_answers_nobody(own):
+def test_a_store_that_does_not_answer(own):
     ((kind, text), _) = own(2, with_group=False).run(faults.lost_store)
     assert kind == "DistBackendError"
     assert re.search("occl: rank 0 could not connect with the other 1 ranks within 0:00:01: .*start all ranks", text)

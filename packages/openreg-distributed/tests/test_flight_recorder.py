@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flight recorder: what it keeps of calls, and that PyTorch's analyzer understands it."""
+"""The flight recorder keeps all calls with their state, and PyTorch's analyzer reads its records."""
 
 import argparse
 import pickle

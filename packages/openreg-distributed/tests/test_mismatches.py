@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks whose calls do not fit together are told so, by an error that names both calls. Nothing of them moves."""
+"""Calls of two ranks that do not match raise an error that names both calls, before any data moves."""
 
 import re
 
 import mismatches
 import pytest
 
-# What each rank is told. Who hears of the other rank's error first repeats that.
+# The error of each rank. A rank that receives the other rank's error first repeats it.
 SIZES = {
     "all_reduce": r"sends (12|16) bytes here, by all_reduce number 1 \(float32 \[[34]\], \d+ bytes, SUM\)",
     "large_all_reduce": r"sends (16|400000) bytes here, by all_reduce number 1",

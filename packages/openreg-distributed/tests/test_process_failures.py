@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank fails, or all end, at a moment that chance picks: nobody hangs or crashes, and all others are told."""
+"""When a rank fails at a random moment, the others get an error. No rank hangs or crashes, also if all end at once."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def fail_at_random(own: Callable[..., Ranks], seed: int, way: str) -> None:
     ranks.begin(process_failures.failure, way, culprit, moment, seed)
     for rank in sorted(set(range(size)) - {culprit}):
         kind, text = ranks.answer(rank)
-        assert kind in ("AcceleratorError", "DistBackendError"), f"{where}: rank {rank} was told {kind}: {text}"
+        assert kind in ("AcceleratorError", "DistBackendError"), f"{where}: rank {rank} got {kind}: {text}"
         assert f"on rank {rank} of {size}" in text, where
     codes = ranks.end(but=culprit)
     assert codes == [0] * (size - 1), f"{where}: exit codes {codes}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sequences of collectives that hypothesis makes, against NumPy, on one to four ranks."""
+"""Random sequences of collectives on one to four ranks give NumPy's results (hypothesis)."""
 
 import properties
 import pytest

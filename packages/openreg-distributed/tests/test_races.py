@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A seed shows the races of programs with several ranks, and shows them again."""
+"""Seeded schedules make the races of programs with two ranks visible, and the same seed reproduces them."""
 
 from collections.abc import Callable
 

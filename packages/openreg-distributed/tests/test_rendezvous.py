@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks find each other through a store, whatever earlier ranks have left there."""
+"""The ranks of a group find each other through a store, also if earlier ranks have left keys there."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -28,7 +28,7 @@ def test_all_ranks_get_one_token_and_each_time_another(size):
 
 
 def test_what_ranks_left_that_ended_before_they_met_is_no_answer():
-    """The first rank had answered the second, which has gone; the third had asked, and heard nothing."""
+    """The first rank had answered the second, which has ended; the third had asked and got no answer."""
     store = distributed.HashStore()
     store.set("number/1", "old")
     store.set("token/old", "stale")

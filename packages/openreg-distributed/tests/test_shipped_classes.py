@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The classes that torch ships for tests of devices: on the process group they run our tests, and find mistakes."""
+"""The test classes that torch ships for devices run on this process group, and detect bugs in it."""
 
 from __future__ import annotations
 

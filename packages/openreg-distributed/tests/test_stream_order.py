@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives begin after the work before them and end before the work behind them, and block nobody else."""
+"""A collective runs after earlier tasks of its stream and before later ones, and blocks no other stream."""
 
 import ordering
 import pytest

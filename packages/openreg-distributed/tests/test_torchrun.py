@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One program under torchrun: on one device, on two, on two machines, and after a process of it has failed."""
+"""A program under torchrun trains on one device, two devices and two machines, and restarts after a failed process."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every kind of parallelism trains as one process does: 20 steps, the same losses."""
+"""Every kind of parallel training has the losses of one process for 20 steps."""
 
 import pytest
 import training
@@ -24,7 +24,7 @@ def check(losses, expected, near=NEAR):
     assert expected[-1] < expected[0]
 
 
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 KINDS = [
     training.ddp,
     pytest.param(training.ddp_static, marks=FURTHER),

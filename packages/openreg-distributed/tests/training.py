@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same training in every kind of parallelism: each rank gives the losses of its steps."""
+"""Functions for the ranks of test_training.py: one training in every kind of parallelism. Each returns its losses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values that each rank can make of every rank, and how they lie in memory."""
+"""Values that each rank can compute for every rank, and the layouts that tensors get in memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of a call's arguments, and its description for errors, other ranks and the flight recorder.
+// Checks the arguments of a call, and describes the call for error messages, for other ranks and for the flight
+// recorder.
 #include <c10/util/thread_name.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace openreg::distributed {
 
 namespace {
 
-// With `stacked`, tensors of the same sizes count as one with a further dimension.
+// Returns the sizes of each tensor. With `stacked`, tensors of the same sizes count as one tensor with a further first
+// dimension.
 std::vector<std::vector<int64_t>> sizes_of(const std::vector<at::Tensor>& tensors, bool stacked) {
   std::vector<std::vector<int64_t>> all;
   for (const at::Tensor& tensor : tensors) {
@@ -27,7 +29,8 @@ std::vector<std::vector<int64_t>> sizes_of(const std::vector<at::Tensor>& tensor
   return all;
 }
 
-// Returns the name of a call in PyTorch's analyzer of flight records, which expects the name of a library: Gloo's.
+// Returns the name of a call that PyTorch's analyzer of flight records expects. It begins with the name of a library,
+// and Gloo is one that the analyzer knows.
 std::string name_of_record(c10d::OpType type, const CommStreamKey& key, int rank, size_t outputs) {
   switch (type) {
     case c10d::OpType::BROADCAST:

@@ -5,8 +5,8 @@ namespace openreg::distributed {
 
 namespace {
 
-// FNV-1a: the same in all processes.
-class Hash {
+// The hash FNV-1a. Unlike std::hash, it has the same result in all processes.
+class Fnv1aHash {
  public:
   void add(std::string_view text) {
     for (const char letter : text) {
@@ -59,7 +59,7 @@ CollectiveFingerprint CollectiveFingerprint::by_rank(const char* algorithm, cons
 }
 
 uint64_t CollectiveFingerprint::hash(std::string_view dtype) const {
-  Hash hash;
+  Fnv1aHash hash;
   hash.add(algorithm);
   hash.add(static_cast<uint64_t>(root));
   if (reduction != nullptr) {

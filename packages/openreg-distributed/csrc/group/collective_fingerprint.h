@@ -9,15 +9,15 @@
 
 namespace openreg::distributed {
 
-// The arguments of a call that OperationMatcher compares between ranks before data moves (source: the fingerprint of
-// c10d's ProcessGroupWrapper).
+// The properties of a call that have to match on all ranks. OperationMatcher compares them before data moves (source:
+// the fingerprint of c10d's ProcessGroupWrapper).
 struct CollectiveFingerprint {
-  const char* algorithm = "";       // A literal. How the transport executes the call; several calls may share one.
+  const char* algorithm = "";       // A literal that names the transport's algorithm; several calls may share one.
   const char* reduction = nullptr;  // A literal such as "SUM"; null if the call does not reduce.
-  int root = -1;
-  std::vector<uint64_t> sent;      // Bytes for each rank, or one number for all ranks.
-  std::vector<uint64_t> expected;  // Bytes from each rank, or one number for all ranks.
-  std::vector<uint64_t> pieces;    // Bytes of each transfer, if there are several.
+  int root = -1;                    // -1 if the call has no root.
+  std::vector<uint64_t> sent;       // Bytes for each rank, or one number for all ranks.
+  std::vector<uint64_t> expected;   // Bytes from each rank, or one number for all ranks.
+  std::vector<uint64_t> pieces;     // Bytes of each transfer, if there are several.
 
   // Returns the fingerprint of a call to which all ranks pass the same number of bytes.
   static CollectiveFingerprint alike(const char* algorithm, const std::vector<at::Tensor>& tensors);
@@ -25,7 +25,8 @@ struct CollectiveFingerprint {
   static CollectiveFingerprint by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
                                        const std::vector<at::Tensor>& expected);
 
-  // Returns a hash of everything but the sizes. `dtype` counts only if the call reduces.
+  // Returns a hash of all members except `sent` and `expected`, which are compared as numbers. `dtype` is part of it if
+  // the call reduces, and the members of `pieces` if there are several.
   uint64_t hash(std::string_view dtype) const;
 };
 

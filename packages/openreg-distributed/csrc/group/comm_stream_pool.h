@@ -13,20 +13,21 @@
 
 namespace openreg::distributed {
 
-// Selects the communication streams of an operation. Operations of one key start and complete in order.
+// Selects the communication streams of an operation. Operations of one key start in the order of their calls.
 struct CommStreamKey {
   static constexpr int kCollective = -1;
   static constexpr int kAnySource = -2;
 
-  int peer = kCollective;
+  int peer = kCollective;  // The other rank of a message, or one of the two values above.
   bool receives = false;
   int tag = 0;
 
-  // Returns the submission queue (see ProgressEngine): one for all collectives, one for each peer.
+  // Returns the number of the operation's submission queue (see ProgressEngine::submit()). All collectives have one
+  // queue, and the messages of each peer have one.
   int queue() const noexcept { return peer; }
 };
 
-// A communication stream with its PyTorch handle. A thread that enqueues on it holds `mutex`.
+// A communication stream with its PyTorch handle. A thread locks `mutex` while it enqueues the tasks of one operation.
 struct PooledCommStream {
   explicit PooledCommStream(c10::Stream stream);
 
@@ -39,17 +40,19 @@ struct PooledCommStream {
 // that several of its operations overlap. Not thread-safe.
 class CommStreamPool {
  public:
-  // `priority` is that of c10 streams: a lower number runs first.
+  // `priority` is that of c10 streams, where a lower number precedes.
   explicit CommStreamPool(int priority) : priority_(priority) {}
 
+  // Returns the stream for the next operation of `key` on `device`. Valid as long as the pool.
   PooledCommStream& next(c10::DeviceIndex device, const CommStreamKey& key);
 
  private:
   static constexpr size_t kStreamsPerKey = 8;
-  // Messages of a peer with different tags may be received in any order, so each tag has its own streams. Programs
-  // that count tags up share them after this number.
+  // Messages of a peer with different tags may be received in any order, so each tag has its own streams. Tags that are
+  // equal modulo this number share them, because a program may use a new tag for each message.
   static constexpr int kTags = 64;
 
+  // The streams of one key on one device, and the index of the next one.
   struct RoundRobin {
     std::array<std::unique_ptr<PooledCommStream>, kStreamsPerKey> streams;
     size_t next = 0;

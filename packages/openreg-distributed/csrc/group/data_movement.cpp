@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives without arithmetic. They move bytes, so any dtype is supported.
+// The collectives without arithmetic. They move bytes, so they support any dtype.
 #include <algorithm>
 #include <numeric>
 
@@ -14,6 +14,7 @@ namespace {
 
 using Tensors = ProcessGroup::Tensors;
 
+// Returns the concatenation of two lists.
 Tensors joined(Tensors first, const Tensors& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -32,7 +33,7 @@ bool have_equal_sizes(const Tensors& tensors) {
                      [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
 }
 
-// Returns the parts of a tensor along its first dimension.
+// Returns views of consecutive parts of a tensor along its first dimension.
 Tensors parts_of(const at::Tensor& tensor, const std::vector<int64_t>& sizes) {
   Tensors parts;
   int64_t offset = 0;

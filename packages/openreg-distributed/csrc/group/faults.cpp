@@ -10,20 +10,22 @@ namespace openreg::distributed {
 
 namespace {
 
-struct Kind {
+// A fault and its name in OPENREG_FAULTS.
+struct NamedFault {
   const char* name;
   CollectiveFault fault;
 };
 
-// If several faults strike one call, the last one counts.
-constexpr std::array<Kind, 3> kKinds{
+// If several faults apply to one call, the last one of this list is injected.
+constexpr std::array<NamedFault, 3> kNamedFaults{
     {{"delay", CollectiveFault::kDelayed}, {"drop", CollectiveFault::kDropped}, {"kill", CollectiveFault::kKilled}}};
 
-const std::array<int, kKinds.size()>& numbers() {
-  static const std::array<int, kKinds.size()> all = [] {
-    std::array<int, kKinds.size()> given{};
-    for (size_t i = 0; i < kKinds.size(); ++i) {
-      OPENREG_CHECK(orRegisterFaultKind(&given[i], kKinds[i].name));
+// Returns the driver's numbers of the fault kinds, in the order of kNamedFaults. The first call registers them.
+const std::array<int, kNamedFaults.size()>& numbers() {
+  static const std::array<int, kNamedFaults.size()> all = [] {
+    std::array<int, kNamedFaults.size()> given{};
+    for (size_t i = 0; i < kNamedFaults.size(); ++i) {
+      OPENREG_CHECK(orRegisterFaultKind(&given[i], kNamedFaults[i].name));
     }
     return given;
   }();
@@ -38,11 +40,11 @@ void register_faults() {
 
 CollectiveFault next_fault(c10::Device device) {
   CollectiveFault fault = CollectiveFault::kNothing;
-  for (size_t i = 0; i < kKinds.size(); ++i) {
+  for (size_t i = 0; i < kNamedFaults.size(); ++i) {
     int strikes = 0;
     OPENREG_CHECK(orCountForFault(numbers()[i], device.index(), &strikes));
     if (strikes != 0) {
-      fault = kKinds[i].fault;
+      fault = kNamedFaults[i].fault;
     }
   }
   return fault;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fault injection for collectives, by OPENREG_FAULTS (source: orRegisterFaultKind).
+// Fault injection for process groups: the variable OPENREG_FAULTS makes the n-th call fail on purpose (source:
+// orRegisterFaultKind).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,7 +11,7 @@ namespace openreg::distributed {
 
 // Registers the fault kinds drop, delay and kill with the driver. Called once, before the device is used.
 void register_faults();
-// Counts a call on `device` and returns the fault that is injected into it.
+// Counts a call on `device`, and returns the fault to inject into it, or kNothing.
 CollectiveFault next_fault(c10::Device device);
 
 }  // namespace openreg::distributed

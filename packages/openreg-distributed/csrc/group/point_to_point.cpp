@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Send and receive. A receive is posted to the transport after the sender has announced the message.
+// Send and receive. A receive is handed to the transport after the sender has announced its message, because then its
+// source and size are known.
 #include "group/process_group.h"
 #include "transport/flat_buffer.h"
 #include "transport/host_memory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creation and destruction of a group, and how a call is enqueued on a communication stream. argument_checks.cpp checks
-// and describes calls; reductions.cpp, data_movement.cpp and point_to_point.cpp have the calls.
+// Creates, splits and destroys a group, and enqueues a call on a communication stream. argument_checks.cpp checks and
+// describes calls. reductions.cpp, data_movement.cpp and point_to_point.cpp define the collectives and messages.
 #include "group/process_group.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -29,6 +29,7 @@ namespace openreg::distributed {
 
 namespace {
 
+// The longest timeout, which also stands for no timeout.
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
 // The time that an exiting process waits for the threads of groups that it has not destroyed.
 constexpr std::chrono::seconds kLongestExit{1};
@@ -37,11 +38,12 @@ constexpr int kUrgent = std::numeric_limits<int>::min();
 // The default priority. A seeded schedule then also orders communication streams and the program's own streams.
 constexpr int kLikeOthers = 0;
 
-// Tensors that an operation retains: operands and staging buffers.
+// The operands and staging buffers that an operation keeps alive until the transport does not use them any more.
 struct RetainedTensors {
   std::vector<at::Tensor> tensors;
 };
 
+// Returns a future that is complete in stream order: its callbacks run at once, on streams that wait for the results.
 c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Tensor>& results, c10::Device device) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
                                                          std::vector<c10::Device>{device});
@@ -49,15 +51,18 @@ c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Te
   return future;
 }
 
+// Returns null for a group of one rank.
 std::shared_ptr<ControlChannel> control_channel_over(c10d::Backend& transport) {
   return transport.getSize() > 1 ? std::make_shared<TransportControlChannel>(transport) : nullptr;
 }
 
+// Returns the number of a new group in this process.
 int64_t next_number() {
   static std::atomic<int64_t> next{0};
   return next++;
 }
 
+// Returns the ranks of the group by their numbers in the default group. An empty list stands for all ranks.
 const std::vector<uint64_t>& global_ranks_of(c10d::Backend& transport) {
   return transport.getBackendOptions()->global_ranks_in_group;
 }
@@ -144,7 +149,8 @@ c10d::ErrorType ProcessGroup::getError() {
 c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c10d::Store>& store,
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
-  // The group's Gloo backend for the CPU is split with the same store, and uses the same keys as our transport.
+  // PyTorch also splits the group's Gloo backend for the CPU with this store, which uses the same keys as the
+  // transport.
   const auto own_store = c10::make_intrusive<c10d::PrefixStore>("occl/" + token_, store);
   const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
@@ -181,7 +187,6 @@ ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
   return c10::make_intrusive<CoalescedWork>(rank_, std::exchange(coalesced_, {}));
 }
 
-// Reports the accesses of the transport, which are no tasks, to tools such as sanitizers.
 void ProcessGroup::report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream) {
   if (!runtime::Operands::wanted()) {
     return;
@@ -238,7 +243,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), stream.stream);
   }
   retained->tensors.insert(retained->tensors.end(), steps.staging.begin(), steps.staging.end());
-  // Everything that may throw comes first, because a call that is announced has a number.
+  const CollectiveFault fault = next_fault(device);  // It may throw, and after the wait the stream needs its signal.
+  // This comes before the call is counted, because it may fail, and the other ranks expect each number.
   std::unique_ptr<StreamWait> stream_wait;
   OPENREG_CHECK(stream.comm_stream.enqueue_semaphore_wait(stream_wait));
   report_transfer(call, steps.staging, stream.stream);
@@ -248,7 +254,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
       std::move(description), std::move(signature), record(call, std::move(stack)), std::move(stream_wait),
       post_all(*transport_, progress_, std::move(steps.transfers), call.key.peer != CommStreamKey::kCollective),
       std::move(retained));
-  operation->set_fault(next_fault(device));
+  operation->set_fault(fault);
   progress_->submit(operation, call.key.queue());
   order.unlock();
 

@@ -19,27 +19,30 @@
 
 namespace openreg::distributed {
 
-// The process group "occl" (source: c10d::Backend): collectives on device tensors, in stream order, over another
-// backend that works on host memory.
+// The process group "occl" (source: c10d::Backend): collectives and messages on device tensors, in stream order, as in
+// ProcessGroupNCCL. A message is a send and its receive. Another c10d backend, the transport, moves the bytes between
+// ranks; it is Gloo, which works on host memory.
 //
-// A call enqueues on a communication stream: wait for the caller's stream, copy the operands into a flat buffer, wait
-// for the transport, copy the results into the outputs. It returns at once. The transport works on the same bytes
-// through the kernel view, on its own threads, and blocks neither an engine nor the host.
+// A call enqueues tasks on a communication stream and returns at once: wait for the caller's stream, copy the operands
+// into a flat buffer (one contiguous tensor), wait for the transport, copy the results into the outputs. The
+// transport reads and writes the flat buffer on its own threads, through the kernel view (the mapping of device memory
+// that kernels dereference). So it blocks neither an engine of the device nor the calling thread.
 //
-// All ranks make the same calls in the same order, from any thread. The tensors of a call are on one device, any of
-// openreg's. The call throws errors of its arguments; Work documents errors of the transport.
+// All ranks make the same calls in the same order, from any thread. The tensors of a call are on one openreg device.
+// The call throws errors of its arguments. Work documents errors of the transport.
 class ProcessGroup final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // `transport` is a Gloo backend of the same ranks for this group alone. With `copies_operands` it works on copies
-  // made on the communication stream, so that what a program with a missing wait sees depends on the order of streams
-  // alone and not on the speed of the network. `token` is equal on all ranks of this group and unique among processes,
-  // because a store keeps the keys of processes that have exited.
+  // `transport` is a Gloo backend of the same ranks, which only this group uses. With `copies_operands`, the transport
+  // works on copies made on the communication stream. Then the values that a program with a missing wait sees depend
+  // on the order of tasks alone, which a seeded schedule repeats, and not on the speed of the network. `token` is equal
+  // on all ranks, and groups that are split from this one inherit it. It separates their keys in a store from those of
+  // processes that have exited.
   ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
                std::string token);
-  // Never waits for another rank: outstanding operations keep the transport alive.
+  // Never waits for another rank. If operations are outstanding, another thread destroys the transport after them.
   ~ProcessGroup() override;
 
   const std::string getBackendName() const override { return "occl"; }
@@ -48,7 +51,7 @@ class ProcessGroup final : public c10d::Backend {
   // Returns the transport's options: to split a group, PyTorch passes the options of one backend to the others.
   c10::intrusive_ptr<Options> getBackendOptions() override { return transport_->getBackendOptions(); }
   void setTimeout(std::chrono::milliseconds timeout) override;
-  void setSequenceNumberForGroup() override {}  // Each rank counts its calls from 0.
+  void setSequenceNumberForGroup() override {}  // Does nothing, because each rank counts its calls from 0.
   uint64_t getSequenceNumberForGroup() override;
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
@@ -86,48 +89,60 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
-  // Blocks the host. The error names all missing ranks, whatever `wait_all_ranks` is.
+  // Blocks the calling thread until all ranks have called it. The error names all missing ranks, whatever
+  // `wait_all_ranks` is.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void waitForPendingWorks() override;
   void enableCollectivesTiming() override {}  // Works always have a duration.
 
  private:
+  // One call of the group with its arguments.
   struct CollectiveCall {
-    const char* name;  // A literal.
+    const char* name;  // A literal: the name in error messages, such as "all_reduce".
     c10d::OpType type;
     Tensors inputs;
-    Tensors outputs;  // The same tensors as `inputs` if the call is in place.
-    std::chrono::milliseconds timeout;
+    Tensors outputs;                    // The same tensors as `inputs` if the call is in place.
+    std::chrono::milliseconds timeout;  // c10d::kUnsetTimeout: the timeout of the group.
     CollectiveFingerprint fingerprint{};
     CommStreamKey key{};
     std::optional<c10::Device> device{};  // Set if there are no tensors.
 
+    // Returns the inputs, followed by the outputs unless the call is in place.
     Tensors operands() const;
     // Returns the tensors of Work::result() and of the future.
     const Tensors& results() const { return type == c10d::OpType::SEND ? inputs : outputs; }
   };
 
-  // The part of a call that differs between calls.
+  // The transfers of a call, and the device tasks after them.
   struct StreamSteps {
     std::vector<Transfer> transfers;
-    std::function<void()> after{};  // Enqueues what follows the transfers; may be empty.
+    std::function<void()> after{};  // Enqueues the tasks that follow the transfers; may be empty.
     Tensors staging{};              // Buffers that the transport uses.
   };
 
-  // Enqueues a call. `before` enqueues what precedes the transfers; it and StreamSteps::after run with the
-  // communication stream as the current stream.
+  // Reports the memory that the transport accesses to tools such as sanitizers, because transfers are no tasks.
   static void report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream);
+  // Enqueues a call. `before` enqueues the tasks that precede the transfers. It and StreamSteps::after are called with
+  // the communication stream as the current stream.
   WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
+  // Returns the description for error messages, with the next sequence number. The caller holds `mutex_`.
   OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
+  // Returns the properties that other ranks compare, and counts the call. The caller holds `mutex_`.
   OperationSignature signature_of(const CollectiveCall& call);
+  // Creates the record of a call, and adds it to the flight recorder if that keeps records. The caller holds `mutex_`.
   std::shared_ptr<FlightRecord> record(const CollectiveCall& call, std::shared_ptr<void> stack);
   // Returns "rank 0 of 2 in the group ...".
   std::string rank_description() const;
   // Returns the start of an error message: "occl: all_reduce on rank 0 of 2 in the group ...".
   std::string where(const char* name) const;
+  // Returns the device of the operands, or CollectiveCall::device if there are none. Throws c10::Error unless they are
+  // strided tensors of one dtype on one openreg device, that of the group if it is bound to one.
   c10::Device check_operands(const CollectiveCall& call, const Tensors& operands) const;
+  // Throws c10::ValueError if `peer` is no rank of the group.
   void check_peer(const char* name, int peer) const;
+  // Throws c10::Error if the arguments of a send or receive are wrong.
   void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
+  // Returns `timeout`, or the group's if it is unset. At most a year, which also stands for no timeout.
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
   // Gathers inputs[i] of all ranks into outputs[i], which is one tensor or one for each rank.
@@ -140,18 +155,19 @@ class ProcessGroup final : public c10d::Backend {
   // call has none.
   WorkPtr exchange(CollectiveCall call, const Tensors& sent, const Tensors& received, int root = -1);
   WorkPtr enqueue_barrier(const char* name, const c10d::BarrierOptions& options);
+  // Returns the device on whose streams a barrier is enqueued.
   c10::Device device_of(const c10d::BarrierOptions& options) const;
   WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                      const c10d::AllreduceOptions& options);
   WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const CommStreamKey& key);
 
-  // Outstanding operations use it without ownership, because the last one must not destroy it on a thread of its own.
+  // Outstanding operations use it without ownership, because its destructor must not run on one of its threads.
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
   const std::string token_;
-  const int64_t number_;  // Of the group in this process.
-  const int global_rank_;
-  const std::string ranks_;  // "[0, 1]", in the default group.
+  const int64_t number_;     // The number of the group in this process, from 0 on.
+  const int global_rank_;    // The rank of this process in the default group.
+  const std::string ranks_;  // All ranks of the group by their numbers in the default group, such as "[0, 1]".
   const std::shared_ptr<ProgressEngine> progress_;
 
   // Guards the following members and the order of calls. A thread that waits for it may hold the GIL, so the GIL is
@@ -162,9 +178,9 @@ class ProcessGroup final : public c10d::Backend {
   uint64_t sequence_ = 0;                                // Calls so far.
   uint64_t collectives_ = 0;                             // Collectives among them.
   uint64_t messages_ = 0;                                // Sends and receives among them.
-  std::shared_ptr<const std::string> rank_description_;  // "rank 0 of 2 in the group ...", when last used.
-  std::shared_ptr<const FlightGroup> flight_group_;      // When last used.
-  bool coalescing_ = false;
+  std::shared_ptr<const std::string> rank_description_;  // The last result of rank_description(); operations share it.
+  std::shared_ptr<const FlightGroup> flight_group_;      // The group of the last record; later records share it.
+  bool coalescing_ = false;                              // True between startCoalescing() and endCoalescing().
   std::vector<WorkPtr> coalesced_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with arithmetic.
+// The collectives with arithmetic. The transport calculates in all_reduce and reduce. In reduce_scatter it only moves
+// data, and the device calculates.
 #include <ATen/ops/empty.h>
 
 #include "group/process_group.h"
@@ -13,7 +14,7 @@ namespace {
 
 using Tensors = ProcessGroup::Tensors;
 
-// Splits each tensor into one part for each rank.
+// Returns, for each tensor, a list with one part for each rank.
 std::vector<Tensors> parts_by_rank(const Tensors& tensors, int ranks) {
   std::vector<Tensors> all;
   for (const at::Tensor& tensor : tensors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times the steps of DistributedDataParallel by events on the current stream, so that no thread blocks (source:
+// Measures the steps of DistributedDataParallel with events on the current stream, so that no thread blocks (source:
 // c10d::Timer). DistributedDataParallel._get_ddp_logging_data() returns the times.
 #include <c10/core/Event.h>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>

@@ -17,9 +17,10 @@ namespace openreg::distributed {
 
 namespace {
 
-using Dict = c10::Dict<c10::IValue, c10::IValue>;
-using List = c10::List<c10::IValue>;
+using GenericDict = c10::Dict<c10::IValue, c10::IValue>;
+using GenericList = c10::List<c10::IValue>;
 
+// A process group in the dump, with the numbers of its last collectives that were enqueued, started and completed.
 struct GroupStatus {
   std::shared_ptr<const FlightGroup> group;
   uint64_t enqueued = 0;
@@ -27,10 +28,10 @@ struct GroupStatus {
   uint64_t ended = 0;
 };
 
-List sizes_of(const std::vector<std::vector<int64_t>>& all) {
-  List list = c10d::new_list();
+GenericList sizes_of(const std::vector<std::vector<int64_t>>& all) {
+  GenericList list = c10d::new_list();
   for (const std::vector<int64_t>& sizes : all) {
-    List one = c10d::new_list();
+    GenericList one = c10d::new_list();
     for (const int64_t size : sizes) {
       one.push_back(size);
     }
@@ -39,15 +40,16 @@ List sizes_of(const std::vector<std::vector<int64_t>>& all) {
   return list;
 }
 
+// Returns a time, or None for 0, which stands for a time that is not known.
 c10::IValue time_of(int64_t nanoseconds) {
   return nanoseconds == 0 ? c10::IValue() : c10::IValue(nanoseconds);
 }
 
-Dict describe(const FlightRecord& flight) {
+GenericDict describe(const FlightRecord& flight) {
   const int64_t started = flight.started;
   const int64_t ended = flight.ended;
   const bool completed = ended != 0 && flight.succeeded;
-  Dict dict = c10d::new_dict();
+  GenericDict dict = c10d::new_dict();
   dict.insert(c10d::record_id_key, static_cast<int64_t>(flight.id));
   dict.insert(c10d::pg_id_key, flight.group->id);
   dict.insert(c10d::pg_name_key, std::make_tuple(flight.group->name, flight.group->title));
@@ -77,7 +79,8 @@ Dict describe(const FlightRecord& flight) {
   return dict;
 }
 
-void add_stacks(const std::vector<std::shared_ptr<const FlightRecord>>& records, std::vector<Dict>& entries) {
+// Adds the Python frames of the calls to `entries`, which correspond to `records`.
+void add_stacks(const std::vector<std::shared_ptr<const FlightRecord>>& records, std::vector<GenericDict>& entries) {
   std::vector<torch::CapturedTraceback*> stacks;
   std::vector<size_t> with_stack;
   for (size_t i = 0; i < records.size(); ++i) {
@@ -88,10 +91,10 @@ void add_stacks(const std::vector<std::shared_ptr<const FlightRecord>>& records,
   }
   const torch::SymbolizedTracebacks symbols = torch::symbolize(stacks);
   for (size_t i = 0; i < with_stack.size(); ++i) {
-    List frames = c10d::new_list();
+    GenericList frames = c10d::new_list();
     for (const uint64_t index : symbols.tracebacks[i]) {
       const torch::unwind::Frame& frame = symbols.all_frames[index];
-      Dict dict = c10d::new_dict();
+      GenericDict dict = c10d::new_dict();
       dict.insert(c10d::name_key, frame.funcname);
       dict.insert(c10d::filename_key, frame.filename);
       dict.insert(c10d::line_key, static_cast<int64_t>(frame.lineno));
@@ -129,7 +132,7 @@ std::string dump_trace(bool with_stacks, bool only_active) {
   if (only_active) {
     std::erase_if(records, [](const auto& flight) { return flight->ended != 0; });
   }
-  std::vector<Dict> entries;
+  std::vector<GenericDict> entries;
   for (const auto& flight : records) {
     entries.push_back(describe(*flight));
   }
@@ -137,25 +140,25 @@ std::string dump_trace(bool with_stacks, bool only_active) {
     add_stacks(records, entries);
   }
 
-  Dict config = c10d::new_dict();
-  Dict statuses = c10d::new_dict();
+  GenericDict config = c10d::new_dict();
+  GenericDict statuses = c10d::new_dict();
   for (const auto& [id, status] : groups) {
-    Dict group = c10d::new_dict();
+    GenericDict group = c10d::new_dict();
     group.insert("name", status.group->name);
     group.insert("desc", status.group->title);
     group.insert("ranks", status.group->ranks);
     config.insert(status.group->name, group);
-    Dict numbers = c10d::new_dict();
+    GenericDict numbers = c10d::new_dict();
     numbers.insert("last_enqueued_collective", static_cast<int64_t>(status.enqueued));
     numbers.insert("last_started_collective", static_cast<int64_t>(status.started));
     numbers.insert("last_completed_collective", static_cast<int64_t>(status.ended));
     statuses.insert(std::to_string(id), numbers);
   }
-  List list = c10d::new_list();
-  for (const Dict& entry : entries) {
+  GenericList list = c10d::new_list();
+  for (const GenericDict& entry : entries) {
     list.push_back(entry);
   }
-  Dict result = c10d::new_dict();
+  GenericDict result = c10d::new_dict();
   result.insert(c10d::version_key, c10d::version_val);
   result.insert(c10d::pg_config_key, config);
   result.insert(c10d::pg_status_key, statuses);

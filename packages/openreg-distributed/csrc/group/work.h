@@ -12,12 +12,13 @@
 
 namespace openreg::distributed {
 
-// The result of a collective or a message (source: c10d::Work; the model is NCCL's). wait() makes the calling thread's
-// current stream wait for the operation and returns at once; the host blocks only for a barrier, or if a timeout is
-// given. wait() throws an error that is known by then; the next call that synchronizes the device throws later ones.
+// The result of a collective, a send or a receive (source: c10d::Work, as implemented by ProcessGroupNCCL). wait()
+// makes the calling thread's current stream wait for the operation and returns at once. It blocks the thread only for a
+// barrier, or if a timeout is given. wait() throws an error that is known by then. The next call that synchronizes the
+// device throws a later one.
 class Work final : public c10d::Work {
  public:
-  // `end` was recorded after everything that the operation enqueued. `future` is complete in stream order.
+  // `end` was recorded after all tasks of the operation. `future` is complete in stream order.
   Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<ProgressEngine> progress,
        std::shared_ptr<Operation> operation, runtime::Event end, std::vector<at::Tensor> outputs,
        c10::intrusive_ptr<c10::ivalue::Future> future);
@@ -32,7 +33,7 @@ class Work final : public c10d::Work {
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   // Makes the current stream wait; never blocks the host.
   void blockCurrentStream() override { synchronize(); }
-  // Aborts the whole group.
+  // Aborts all operations of the group, on all ranks.
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return operation_->description().sequence; }
@@ -40,6 +41,7 @@ class Work final : public c10d::Work {
   float getDuration() const override;
 
  private:
+  // Throws c10::DistBackendError if the operation has failed or was aborted.
   void raise_failure() const;
 
   const c10::Device device_;
@@ -50,7 +52,8 @@ class Work final : public c10d::Work {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// The works of a block of coalesced calls as one.
+// One work for all calls between startCoalescing() and endCoalescing() of a group. Each function acts on all of them
+// unless its comment says otherwise.
 class CoalescedWork final : public c10d::Work {
  public:
   CoalescedWork(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> parts)
@@ -64,8 +67,9 @@ class CoalescedWork final : public c10d::Work {
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void blockCurrentStream() override { synchronize(); }
   void abort() override;
-  // Returns the future of the last part. wait() makes streams wait for all parts.
+  // Returns the future of the last part. Throws c10::Error if there is no part.
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  // Returns the number of the last part, or 0 if there is no part.
   uint64_t getSequencenumber() const override;
 
  private:

@@ -10,10 +10,11 @@
 
 namespace openreg::distributed {
 
-// A communication stream: it runs the device part of operations, and waits for a semaphore while the transport moves
-// their data. The n-th operation waits for the value n, so an operation also waits for those before it on its stream.
-// The program alone must determine which stream an operation gets, because what is already complete depends on the
-// network. Not thread-safe.
+// A communication stream: a stream of the device that executes the tasks of collectives and messages, and waits for a
+// timeline semaphore (a counter, orSemaphoreCreate()) while the transport moves their data. The n-th operation waits
+// for the value n, so an operation also waits for those before it on its stream. The choice of the stream for an
+// operation must follow from the program alone, and not from which operations are complete, because that depends on
+// the network. Not thread-safe.
 class CommStream {
  public:
   // Does not take ownership of the stream. Throws std::runtime_error with the driver's message.
@@ -22,15 +23,15 @@ class CommStream {
   CommStream& operator=(const CommStream&) = delete;
   ~CommStream();
 
-  // Enqueues the wait of the next operation. `stream_wait` is ready when everything enqueued so far is complete, and
-  // what is enqueued later runs once it is signaled. If the device has failed, returns the driver's error code and
-  // leaves `stream_wait` null.
+  // Enqueues the semaphore wait of the next operation. `stream_wait` is ready when the tasks before it are complete.
+  // Tasks after it run when it is signaled. Returns the driver's error code, such as that of a failed device, and then
+  // does not set `stream_wait`.
   orError_t enqueue_semaphore_wait(std::unique_ptr<StreamWait>& stream_wait);
 
  private:
   orStream_t stream_;
   orSemaphore_t semaphore_ = nullptr;
-  uint64_t value_ = 0;
+  uint64_t value_ = 0;  // The value for which the newest operation waits.
 };
 
 }  // namespace openreg::distributed

@@ -6,20 +6,21 @@
 
 namespace openreg::distributed {
 
-// Carries control messages between the ranks of a group, in order for each pair of ranks. Thread-safe.
+// Carries control messages (control_message.h) between the ranks of a group, in order for each pair of ranks. The
+// strings are those of encode(). Thread-safe.
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
 
   // Sends a message. May block while the peer is far behind. Throws std::exception if the peer has exited.
   virtual void send(int peer, const std::string& message) = 0;
-  // Sends a message if that is possible without blocking. Never throws.
+  // Sends a message if that is possible without blocking; otherwise drops it. Never throws.
   virtual void try_send(int peer, const std::string& message) noexcept = 0;
   // Blocks until the next message of a peer has arrived; returns nothing once the channel is closed. At most one thread
   // receives from a peer. Throws std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Makes all blocked calls return. With `ends_transport`, everything that the transport still does for the group fails
-  // soon afterwards.
+  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, transfers of the group
+  // that the transport has not completed fail soon afterwards.
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

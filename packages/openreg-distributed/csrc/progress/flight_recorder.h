@@ -12,18 +12,19 @@
 
 namespace openreg::distributed {
 
-// Returns the time in nanoseconds since 1970, the unit of all times in records.
+// Returns the time of the system clock in nanoseconds since 1970, the unit of all times in records.
 int64_t now_nanoseconds();
 
 // The process group of a record.
 struct FlightGroup {
   int64_t id = 0;     // The number of the group in this process.
-  std::string name;   // The same on all ranks of the group, and unique.
-  std::string title;  // For people.
-  std::string ranks;  // "[0, 1]", in the default group.
+  std::string name;   // The unique name of the group, equal on all its ranks (Backend::getGroupUid()).
+  std::string title;  // The description that the program has given (Backend::getGroupDesc()).
+  std::string ranks;  // The ranks of the group by their numbers in the default group, such as "[0, 1]".
 };
 
-// The record of one call: its arguments, and how far it has come. Members that are not atomic do not change.
+// The flight record of one call: its arguments and its progress. Members that are not atomic are constant after
+// FlightRecorder::add().
 struct FlightRecord {
   std::shared_ptr<const FlightGroup> group;
   std::string name;                          // The name by which PyTorch's analyzer of records knows the call.
@@ -32,24 +33,25 @@ struct FlightRecord {
   uint64_t messages = 0;                     // Sends and receives of the group so far, this one included.
   uint64_t number = 0;                       // All calls of the group so far, this one included.
   std::string dtype;                         // The dtype of all tensors, as ScalarType spells it.
-  std::vector<std::vector<int64_t>> inputs;  // Sizes.
+  std::vector<std::vector<int64_t>> inputs;  // The sizes of each input.
   std::vector<std::vector<int64_t>> outputs;
   std::chrono::milliseconds timeout{};
-  int64_t created = 0;
-  std::string thread;
-  std::shared_ptr<void> stack;  // The Python stack of the call; null if stacks are not recorded.
+  int64_t created = 0;          // The time of the call.
+  std::string thread;           // The name of the calling thread.
+  std::shared_ptr<void> stack;  // The Python stack of the call, from calling_stack(); may be null.
 
   uint64_t id = 0;                  // Unique among the records of the process.
-  std::atomic<int64_t> started{0};  // When the transport got the operation; 0 if it has not.
-  std::atomic<int64_t> ended{0};    // When the operation's status was decided; 0 if it is pending.
+  std::atomic<int64_t> started{0};  // The time at which the transport got the operation; 0 before.
+  std::atomic<int64_t> ended{0};    // The time at which the operation's status was decided; 0 while it is pending.
   std::atomic<bool> succeeded{false};
-  std::atomic<int> source{-1};  // Of a receive: the rank that sends.
+  std::atomic<int> source{-1};  // The rank that sends to a receive; -1 if it is not known yet.
 };
 
-// A ring buffer of the last calls of all groups of the process, for finding the cause of a failure. Thread-safe.
+// A ring buffer of the records of the last calls of all groups of the process, from which the cause of a failure can be
+// found (source: c10d's FlightRecorder). Thread-safe.
 class FlightRecorder {
  public:
-  // Keeps `capacity` records; none if it is 0.
+  // `capacity` is the number of records that are kept; 0 disables the recorder.
   explicit FlightRecorder(size_t capacity) : capacity_(capacity) {}
 
   size_t capacity() const noexcept { return capacity_; }

@@ -18,7 +18,7 @@ namespace openreg::distributed {
 
 class Operation;
 
-// The description of an operation for error messages. The text is built only for an error.
+// The description of an operation for error messages. It stores values, because the text is needed only for an error.
 struct OperationDescription {
   const char* name = "";                     // A literal: the name in torch.distributed.
   uint64_t sequence = 0;                     // The number of the call in its group, from 1 on.
@@ -37,17 +37,18 @@ struct OperationDescription {
   std::string text() const;
 };
 
-// The part of a call that has to match between ranks: all ranks of a collective, or the two ranks of a message.
+// The properties of a call that have to match on other ranks: on all ranks for a collective, on two for a message. A
+// message is a send and its receive.
 struct OperationSignature {
   enum class Kind : uint8_t { kCollective, kSend, kReceive };
 
   Kind kind = Kind::kCollective;
-  uint64_t number = 0;             // Of a collective: its index among those of the group, from 0 on.
-  uint64_t fingerprint = 0;        // Of a collective: CollectiveFingerprint::hash().
+  uint64_t number = 0;             // kCollective: the index among the collectives of the group, from 0 on.
+  uint64_t fingerprint = 0;        // kCollective: CollectiveFingerprint::hash().
   std::vector<uint64_t> sent;      // Bytes for each rank, or one number for all ranks.
   std::vector<uint64_t> expected;  // Bytes from each rank, or one number for all ranks.
-  int peer = -1;                   // Of a message: the other rank; -1 for any.
-  int tag = 0;                     // Of a message.
+  int peer = -1;                   // kSend, kReceive: the other rank; negative for any.
+  int tag = 0;                     // kSend, kReceive: the tag of the message.
 
   uint64_t sent_to(int rank) const { return sent.size() == 1 ? sent[0] : sent[static_cast<size_t>(rank)]; }
   uint64_t expected_from(int rank) const {
@@ -63,7 +64,7 @@ enum class CollectiveFault : uint8_t {
   kKilled,   // The process is killed instead.
 };
 
-// The place of an operation in its communication stream: the stream records the event `ready`, and then waits until the
+// The wait of a communication stream for one operation: the stream records the event `ready`, and then waits until the
 // semaphore has the value `value`. Owns the event. Thread-safe.
 class StreamWait {
  public:
@@ -73,7 +74,8 @@ class StreamWait {
   StreamWait& operator=(const StreamWait&) = delete;
   ~StreamWait();
 
-  // Blocks until the stream has reached `ready`. Returns an empty string, or the reason if it never will.
+  // Blocks until the tasks of the stream before `ready` are complete. Returns an empty string, or an error message if
+  // they have failed.
   std::string wait_ready() const;
   // Makes the stream continue.
   void signal() const noexcept;
@@ -86,17 +88,19 @@ class StreamWait {
   uint64_t value_;
 };
 
+// The status of an operation. It changes once, from kPending to another one.
 enum class OperationStatus : uint8_t {
   kPending,
   kSuccess,
-  kFailed,   // The device of the stream is in its error state.
-  kAborted,  // On purpose. The stream continues, and the values of the outputs are undefined.
+  kFailed,   // The operation has failed, and the device of its stream is in its error state.
+  kAborted,  // The operation was aborted on purpose. Its stream continues, and the values of its outputs are undefined.
 };
 
 // One call of a process group, from its submission until the transport has released its memory. Thread-safe.
 //
-// Two things end independently. The status is decided once, by the first of the transport, the watchdog and an abort.
-// The transport may read and write the memory after that, so the operation retains tensors until the transport is done.
+// Its status and its use of memory end independently. The status is decided once, by the first of the transport, the
+// watchdog (the thread that enforces timeouts) and an abort. The transport may read and write the memory after that, so
+// the operation retains tensors until the transport is done.
 class Operation {
  public:
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
@@ -113,7 +117,9 @@ class Operation {
   const FlightRecord& flight() const noexcept { return *flight_; }
   std::chrono::milliseconds timeout() const noexcept { return flight_->timeout; }
   std::string wait_ready() const { return stream_wait_->wait_ready(); }
+  // Hands the operation to the transport, and notes the time. Called at most once. Throws the exceptions of `post`.
   void post(const std::shared_ptr<Operation>& self);
+  // Returns true if post() has been called or the operation retains nothing any more.
   bool is_posted() const;
 
   // Decides the status, and makes the stream continue or fail. Returns false if the status was decided before.
@@ -128,16 +134,17 @@ class Operation {
   void set_fault(CollectiveFault fault) noexcept { fault_ = fault; }
   CollectiveFault fault() const noexcept { return fault_; }
 
-  // Sets a function that makes the transport release the memory early. It is called at most once, if the operation
-  // fails for another reason.
+  // Sets the function that cancel() calls, which makes the transport release the memory early. Calls it at once if
+  // cancel() has been called.
   void set_cancel(std::function<void()> cancel);
+  // Calls the function that set_cancel() has set, at most once.
   void cancel() noexcept;
 
   // Sets the rank that sends to a receive, before the operation is posted. source() returns it, or -1 if it is unknown.
   void set_source(int rank) { flight_->source = rank; }
   int source() const { return flight_->source; }
 
-  // Returns what is retained, once.
+  // Returns the retained objects, and null from the second call on. Also releases the functions of the operation.
   std::shared_ptr<void> take_retained();
 
   // State of the progress engine's watchdog, guarded by the engine's mutex.

@@ -94,7 +94,7 @@ std::string OperationMatcher::lost() const {
   return reasons;
 }
 
-// A receive from a lost peer is matched, with a problem.
+// Also returns true for a receive from a lost peer, which then has a problem.
 bool OperationMatcher::match(const std::shared_ptr<Operation>& operation) {
   const OperationSignature& signature = operation->signature();
   Peer* const from = first_with_message(*operation);

@@ -4,8 +4,8 @@
 
 namespace openreg::distributed::platform {
 
-// Kills this process: no exit handler or destructor runs, and no buffer is flushed. On POSIX by SIGKILL, on Windows
-// with exit status 9.
+// Kills this process, so that no exit handler or destructor runs and no buffer is flushed. Uses SIGKILL on POSIX, and
+// the exit status 9 on Windows.
 [[noreturn]] void kill_this_process() noexcept;
 
 // Returns true if other threads run while exit handlers run. On Windows the exit handlers of a library run after the

@@ -22,12 +22,13 @@ constexpr std::chrono::milliseconds kPatience{200};
 // The delay of an operation with the injected fault kDelayed.
 constexpr std::chrono::seconds kDelay{1};
 
-// The groups of this process. Never destroyed, because threads may outlive the destructors of statics.
+// The progress engines of all groups of this process.
 struct Groups {
   std::mutex mutex;
   std::vector<std::weak_ptr<ProgressEngine>> all;
 };
 
+// Returns the one instance. It is never destroyed, because threads may outlive the destructors of statics.
 Groups& groups() {
   static auto* const groups = new Groups;
   return *groups;
@@ -205,7 +206,7 @@ void ProgressEngine::begin(const OperationPtr& operation, const std::string& pro
 
 void ProgressEngine::limit(const OperationPtr& operation, std::chrono::milliseconds timeout) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Clock::time_point deadline = Clock::now() + timeout;
+  const SteadyClock::time_point deadline = SteadyClock::now() + timeout;
   if (deadline >= operation->watchdog_entry().deadline) {
     return;
   }
@@ -223,10 +224,10 @@ void ProgressEngine::transport_done(const OperationPtr& operation, const std::st
   finish(operation, error.empty() ? error : explained(error));
 }
 
-// An error of the transport is nearly always a closed connection, and a peer is about to report the cause.
+// An error of the transport is nearly always a closed connection, and a peer is about to report the cause of that.
 std::string ProgressEngine::explained(const std::string& error) {
   std::unique_lock<std::mutex> lock(mutex_);
-  heard_.wait_for(lock, kPatience, [&] { return !failure_.empty() || !matcher_.lost().empty(); });
+  failure_reported_.wait_for(lock, kPatience, [&] { return !failure_.empty() || !matcher_.lost().empty(); });
   const std::string lost = matcher_.lost();
   return lost.empty() ? error : lost + ": " + error;
 }
@@ -293,7 +294,7 @@ bool ProgressEngine::refuse(OperationStatus status, const std::string& reason) {
   }
   failure_ = reason;
   closed_status_ = status;
-  heard_.notify_all();
+  failure_reported_.notify_all();
   return true;
 }
 
@@ -410,7 +411,7 @@ void ProgressEngine::on_peer_lost(int peer, const std::string& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     matcher_.on_peer_lost(peer, reason);
-    heard_.notify_all();
+    failure_reported_.notify_all();
   }
   begin_ready();
 }
@@ -419,7 +420,7 @@ void ProgressEngine::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!closed_ || !outstanding_.empty()) {
     auto first = outstanding_.end();
-    next_look_ = Clock::time_point::max();
+    next_look_ = SteadyClock::time_point::max();
     for (auto place = outstanding_.begin(); place != outstanding_.end(); ++place) {
       if ((*place)->watchdog_entry().deadline < next_look_ && (*place)->status() == OperationStatus::kPending) {
         next_look_ = (*place)->watchdog_entry().deadline;
@@ -428,7 +429,7 @@ void ProgressEngine::watch() {
     }
     if (first == outstanding_.end()) {
       watch_.wait(lock);
-    } else if (next_look_ > Clock::now()) {
+    } else if (next_look_ > SteadyClock::now()) {
       watch_.wait_until(lock, next_look_);
     } else {
       const OperationPtr late = *first;

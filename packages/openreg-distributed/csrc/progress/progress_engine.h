@@ -20,15 +20,16 @@
 
 namespace openreg::distributed {
 
-// Drives the operations of one process group. It announces each to the other ranks, starts it when the signatures
-// match, enforces its timeout, and fails the group when one fails. Uses neither tensors nor the transport. Thread-safe;
-// its threads share the ownership.
+// The progress engine of one process group (a term of MPI and UCX: the threads that start, time and finish operations).
+// It announces each operation to the other ranks, starts it when the signatures match, enforces its timeout, and fails
+// the group when an operation fails. It uses neither tensors nor the transport. Thread-safe. Its threads share the
+// ownership.
 //
-// A group fails as a whole, because a rank that misses one operation would take the data of the next for it.
+// A group fails as a whole, because a rank that misses one operation would take the data of the next operation for it.
 //
-// Threads: each submission queue has one, which blocks on the device; each peer has one, which receives its control
-// messages; one is the watchdog. Whichever finds that an operation may start hands it to the transport. The threads end
-// after close(), when nothing is left to do, and are owned by Threads.
+// Threads: each submission queue has one, which blocks on the device. Each peer has one, which receives its control
+// messages. One is the watchdog, which enforces timeouts. The thread that finds that an operation may start hands it to
+// the transport. The threads end after close() and the last operation. Threads owns them.
 //
 // A process that exits with groups that it has not destroyed ends them in this order (end_all()):
 //   1. The group rejects operations, and its threads are requested to end.
@@ -47,17 +48,18 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
 
-  // Adds an operation to a queue. Collectives are submitted in the order of their numbers. If the group has failed, the
+  // Adds an operation to the submission queue with the number `queue`, whose thread waits for operations in order. A
+  // new number creates a queue. Collectives are submitted in the order of their numbers. If the group has failed, the
   // operation fails.
   void submit(const std::shared_ptr<Operation>& operation, int queue);
-  // Called by the transport, once for each operation that it got, when it does not use the memory any more. `error` is
-  // empty, or why the operation failed.
+  // Completes an operation. The transport calls it once for each operation that it got, when it does not use the memory
+  // any more. `error` is empty or an error message.
   void transport_done(const std::shared_ptr<Operation>& operation, const std::string& error);
   // Fails the group unless the operation is complete in `timeout` from now.
   void limit(const std::shared_ptr<Operation>& operation, std::chrono::milliseconds timeout);
-  // Fails the group, on all ranks, unless `culprit` is complete.
+  // Fails the group on all ranks because of `culprit`, unless `culprit` is complete.
   void fail(const std::shared_ptr<Operation>& culprit, const std::string& cause);
-  // Returns the threads for transport calls without a future.
+  // Returns the threads that wait for calls of the transport without a future.
   WaitThreadPool& wait_threads() noexcept { return wait_threads_; }
 
   // Aborts all operations, on all ranks. Later ones are rejected with `reason`.
@@ -81,10 +83,10 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void wait_closed();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   using OperationPtr = std::shared_ptr<Operation>;
 
-  // Marks the control channel as used while it lives.
+  // A guard that counts the calling thread as a user of the control channel.
   class ChannelUse {
    public:
     explicit ChannelUse(ProgressEngine& progress);
@@ -97,19 +99,26 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   };
 
   ProgressEngine(int rank, int size, std::shared_ptr<ControlChannel> control_channel, std::function<void()> on_failure);
+  // Runs on the thread of a submission queue: announces operations, and makes each ready when the device has executed
+  // the tasks before it.
   void consume(const SubmissionQueue::Batch& batch);
+  // Sends the control messages about operations to all peers.
   void announce(const SubmissionQueue::Batch& batch);
-  // Starts all operations that may start. If another thread is doing so, it leaves them to that thread.
+  // Starts all operations that may start. Returns at once if another thread is in it, which then starts them.
   void begin_ready();
+  // Hands an operation to the transport, or completes it if `problem` is not empty.
   void begin(const OperationPtr& operation, const std::string& problem);
-  // Completes an operation whose memory is not used any more. `problem` is empty, or why it failed.
+  // Completes an operation whose memory is not used any more. `problem` is empty or an error message.
   void finish(const OperationPtr& operation, const std::string& problem);
+  // Returns an error of the transport with the names of the peers that were lost. Waits a moment for their reports.
   std::string explained(const std::string& error);
+  // Starts a thread for each peer, which runs read(). Later calls do nothing. The caller holds `mutex_`.
   void start_readers();
+  // Receives the control messages of a peer until the channel is closed or the peer is lost.
   void read(int peer);
   void on_message(int peer, std::string_view encoded);
   void on_peer_lost(int peer, const std::string& reason);
-  // Makes the group reject operations. Returns false if it did before.
+  // Makes the group reject operations from now on. Returns false if it rejected them before.
   bool refuse(OperationStatus status, const std::string& reason);
   // Steps 1 to 3 of end_all() for this group.
   void leave();
@@ -119,6 +128,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void end(const std::string& reason, bool also_posted);
   // Sends a last control message to all peers and closes the channel.
   void notify_peers(ControlMessage::Kind kind, const std::string& text);
+  // Runs on the watchdog: fails the group when an operation has exceeded its timeout.
   void watch();
   void time_out(const OperationPtr& late);
 
@@ -128,22 +138,23 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   const std::function<void()> on_failure_;
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable idle_;  // Nothing is outstanding, or the control channel is not used.
-  std::condition_variable watch_;         // There is an earlier deadline, or the watchdog has to end.
-  std::condition_variable heard_;         // A peer is lost, or the group has failed.
+  // The events that the condition variables signal:
+  mutable std::condition_variable idle_;      // Nothing is outstanding, or the control channel is not used.
+  std::condition_variable watch_;             // There is an earlier deadline, or the watchdog has to end.
+  std::condition_variable failure_reported_;  // A peer is lost, or the group has failed.
   std::map<int, std::unique_ptr<SubmissionQueue>> queues_;
   OperationMatcher matcher_;
   std::list<OperationPtr> outstanding_;
-  std::vector<std::shared_ptr<void>> returned_;
-  std::string failure_;
-  OperationStatus closed_status_ = OperationStatus::kFailed;
-  Clock::time_point next_look_ = Clock::time_point::max();  // Of the watchdog.
-  int users_ = 0;                                           // Of the control channel.
-  bool reading_ = false;
-  bool beginning_ = false;
-  bool watching_ = false;
-  bool closed_ = false;
-  bool silent_ = false;  // An injected fault has cut the control channel: nothing new is announced or started.
+  std::vector<std::shared_ptr<void>> returned_;  // The retained objects of complete operations, for drop_returned().
+  std::string failure_;  // The reason why the group rejects operations; empty if it accepts them.
+  OperationStatus closed_status_ = OperationStatus::kFailed;            // The status that goes with `failure_`.
+  SteadyClock::time_point next_look_ = SteadyClock::time_point::max();  // The time until which the watchdog sleeps.
+  int users_ = 0;           // The number of threads that use the control channel.
+  bool reading_ = false;    // start_readers() has been called.
+  bool beginning_ = false;  // A thread is in begin_ready().
+  bool watching_ = false;   // The watchdog has been started.
+  bool closed_ = false;     // close() has been called.
+  bool silent_ = false;     // An injected fault has cut the control channel: nothing new is announced or started.
   WaitThreadPool wait_threads_;
 };
 

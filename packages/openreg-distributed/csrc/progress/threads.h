@@ -10,10 +10,10 @@
 
 namespace openreg::distributed {
 
-// Owns all threads of this library. A thread that has ended is joined when the next one is started, or when the process
-// exits. No thread is detached. Thread-safe.
+// The owner of all threads of this library. A thread that has ended is joined when the next one is started, or when the
+// process exits. No thread is detached. Thread-safe.
 //
-// A running thread is joined with a limit only, because it may wait for a device that waits for a rank that has exited.
+// join() has a time limit, because a thread may wait for a device that waits for a rank that has exited.
 class Threads {
  public:
   // Returns the one instance. It is never destroyed, because a thread may outlive the destructors of statics.
@@ -26,7 +26,7 @@ class Threads {
   bool join(std::chrono::milliseconds limit);
 
  private:
-  struct Thread {
+  struct OwnedThread {
     std::thread handle;
     bool has_ended = false;
   };
@@ -37,7 +37,7 @@ class Threads {
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::list<Thread> threads_;
+  std::list<OwnedThread> threads_;
 };
 
 }  // namespace openreg::distributed

@@ -9,8 +9,9 @@
 
 namespace openreg::distributed {
 
-// Threads that block on works of the transport, for calls without a future. The pool has as many threads as works were
-// waited for at once, because with fewer a work that completes late would hide one that is complete. Thread-safe.
+// A pool of threads that wait for calls of the transport whose c10d::Work has no future. It has as many threads as
+// calls are waited for at the same time, because with fewer threads a call that completes late would delay the others.
+// Thread-safe.
 class WaitThreadPool {
  public:
   WaitThreadPool() = default;
@@ -18,21 +19,22 @@ class WaitThreadPool {
   WaitThreadPool& operator=(const WaitThreadPool&) = delete;
   ~WaitThreadPool();
 
-  // Makes each thread end when its wait is over. The threads own what they use.
+  // Makes each thread end when its wait and the queued ones are over. Does not block.
   void close();
 
   // Calls `wait` on an idle thread or on a new one. `wait` must not throw.
   void run(std::function<void()> wait);
 
  private:
-  struct State {
+  // The state that the pool and its threads share, because a thread may outlive the pool.
+  struct WaitPoolState {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::function<void()>> queue;
-    size_t idle = 0;
+    size_t idle = 0;  // The number of threads that wait for an element of `queue`.
     bool closed = false;
   };
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  const std::shared_ptr<WaitPoolState> state_ = std::make_shared<WaitPoolState>();
 };
 
 }  // namespace openreg::distributed

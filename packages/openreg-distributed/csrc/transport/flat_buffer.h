@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One contiguous buffer for several tensors, as DDP and FSDP have it. All functions enqueue on the current stream.
+// Flat buffers: one contiguous tensor with the values of several tensors, as in DDP and FSDP. All functions enqueue on
+// the current stream.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,11 +9,11 @@
 
 namespace openreg::distributed {
 
-// Returns the values of `tensors` in one dimension, in order: a view if the tensors are adjacent in memory and `copy`
-// is false, otherwise a copy. `tensors` has at least one tensor, and all have one dtype.
+// Returns a tensor of one dimension with the values of `tensors` in order. It is a view if the tensors are adjacent in
+// memory and `copy` is false, otherwise a copy. `tensors` has at least one tensor, and all have one dtype.
 at::Tensor flatten(const std::vector<at::Tensor>& tensors, bool copy);
-// Returns a buffer for the values of `tensors`: their own memory if they are adjacent and `copy` is false, otherwise
-// new memory.
+// Returns a tensor of one dimension with room for the values of `tensors`. It is their own memory if they are adjacent
+// and `copy` is false, otherwise new memory.
 at::Tensor flat_buffer_for(const std::vector<at::Tensor>& tensors, bool copy);
 // Copies the values of `buffer` into `tensors`; does nothing if `buffer` is the tensors' own memory.
 void unflatten_into(const at::Tensor& buffer, const std::vector<at::Tensor>& tensors);

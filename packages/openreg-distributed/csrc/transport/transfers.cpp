@@ -11,7 +11,7 @@ namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// Completes an operation of several transfers after the last one, with the first error.
+// Completes an operation when all of its transfers are complete, with the error of the first one that failed.
 class Join {
  public:
   Join(std::shared_ptr<ProgressEngine> progress, std::shared_ptr<Operation> operation, size_t parts)

@@ -13,11 +13,12 @@
 
 namespace openreg::distributed {
 
-// One call of the transport on host memory. A receive takes the rank of its source from the operation.
+// A function that makes one call of the transport on host memory. For a receive, Operation::source() is the rank that
+// sends.
 using Transfer = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend&, const Operation&)>;
 
-// Returns the timeout that the transport gets. It is longer than the operation's, because the progress engine enforces
-// that one and reports the cause.
+// Returns the timeout for the transport. It is longer than that of the operation, because the progress engine enforces
+// the operation's timeout and then reports the cause.
 inline std::chrono::milliseconds transport_limit(std::chrono::milliseconds timeout) {
   return timeout + std::chrono::seconds(30);
 }
@@ -25,9 +26,9 @@ inline std::chrono::milliseconds transport_limit(std::chrono::milliseconds timeo
 // Returns an error message without the stack that c10 appends to it.
 std::string first_paragraph(const std::string& message);
 
-// Returns the function that hands an operation to the transport: it starts all transfers, and calls
-// ProgressEngine::transport_done() when the last one is complete. `are_messages` is true for send and receive, for
-// which Gloo has no future: a thread of the engine's pool waits for each. Does not own the transport.
+// Returns the function that hands an operation to the transport. It starts all transfers, and
+// ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for send and
+// receive, for which Gloo has no future, so a thread of the engine's pool waits for each. Does not own the transport.
 Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
                          std::vector<Transfer> transfers, bool are_messages);
 

@@ -13,11 +13,12 @@ namespace openreg::distributed {
 
 namespace {
 
-// Unsent messages to a peer, at most. A peer always receives, whatever it does, so only a stopped one leaves more.
+// The number of sends to a peer that may be incomplete before send() blocks. The readers of a peer always receive, so
+// only a stopped process leaves as many.
 constexpr size_t kWindow = 64;
-// No timeout, as the transport expresses it.
+// A timeout that stands for none.
 constexpr std::chrono::hours kForever{24 * 365};
-// The time in which the last control messages arrive before the connections are closed.
+// The time that the last control messages have to arrive before the connections are closed.
 constexpr std::chrono::milliseconds kGrace{100};
 
 at::Tensor buffer_of(size_t size) {
@@ -127,7 +128,8 @@ bool TransportControlChannel::ends_transport() {
   return ends_transport_;
 }
 
-// Gloo has no call to close a group's connections. A wait that times out closes them, which ends whatever uses them.
+// Gloo has no function that closes the connections of a group. A wait that times out closes them, which ends all
+// transfers over them.
 void TransportControlChannel::end_transport(Inbox& inbox, int peer) {
   while (inbox.work->wait(kGrace)) {
     expect(inbox, peer);

@@ -12,7 +12,8 @@
 
 namespace openreg::distributed {
 
-// The control channel of a group over its transport, as messages with a reserved tag. Does not own the transport.
+// The control channel of a group over its transport. Control messages are sends of the transport with a reserved tag.
+// Does not own the transport.
 class TransportControlChannel final : public ControlChannel {
  public:
   // The reserved tag.
@@ -29,7 +30,7 @@ class TransportControlChannel final : public ControlChannel {
  private:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // Works of sends. A work keeps the message until the transport has sent it.
+  // The newest sends to a peer. A work keeps its message alive until the transport has sent it.
   struct Outbox {
     std::mutex mutex;  // Held while sending, which keeps the order.
     std::deque<WorkPtr> sent;
@@ -41,18 +42,21 @@ class TransportControlChannel final : public ControlChannel {
     at::Tensor bytes;
   };
 
+  // Sends a message. The caller holds the mutex of `outbox`.
   void hand_over(Outbox& outbox, int peer, const std::string& message);
+  // Posts the receive of the next message.
   void expect(Inbox& inbox, int peer);
-  // Returns false once the channel is closed.
+  // Blocks until a work is complete. Returns false if the channel is closed.
   bool wait_for(const WorkPtr& work);
   bool ends_transport();
+  // Closes the connections of the transport to all peers.
   void end_transport(Inbox& inbox, int peer);
 
   c10d::Backend& transport_;
   std::vector<std::unique_ptr<Outbox>> outboxes_;
   std::vector<Inbox> inboxes_;
-  std::mutex mutex_;  // Guards the following members.
-  std::vector<WorkPtr> waiting_;
+  std::mutex mutex_;              // Guards the following members.
+  std::vector<WorkPtr> waiting_;  // The works for which threads wait in wait_for().
   bool closed_ = false;
   bool ends_transport_ = false;
 };

@@ -52,6 +52,7 @@ bool is_known(c10::ScalarType dtype) {
          c10::isComplexType(dtype);
 }
 
+// Returns the reduction of the transport whose result WireFormat::decode() converts into that of `operation`.
 Op::RedOpType for_transport(Op::RedOpType operation, c10::ScalarType dtype) {
   if (operation == Op::AVG || operation == Op::PREMUL_SUM) {
     return Op::SUM;

@@ -6,8 +6,8 @@
 
 namespace openreg::distributed {
 
-// The dtype in which the values of a reduction are sent, one with which the transport can calculate. One object per
-// call; its functions enqueue on the current stream.
+// The conversion of the values of a reduction to a dtype with which the transport can calculate, and back. There is one
+// object per call. Its functions enqueue on the current stream.
 //
 //   bool                 as uint8, where a sum means "or" and a product "and", as NCCL has it
 //   int16, uint16        as int32
@@ -21,14 +21,14 @@ class WireFormat {
   // Throws c10::Error if the operation is not defined for the dtype. `call` begins the error message.
   WireFormat(const std::string& call, const c10d::ReduceOp& operation, c10::ScalarType dtype, int ranks);
 
-  // Returns the values to send, contiguous: the tensor's own memory if no conversion is needed and `fresh` is false,
-  // otherwise new memory.
+  // Returns a contiguous tensor with the values to send. It is the tensor's own memory if no conversion is needed and
+  // `fresh` is false, otherwise new memory.
   at::Tensor encode(const at::Tensor& tensor, bool fresh) const;
-  // Converts the result of the transport into `output`, which may have any strides; divides by the number of ranks for
-  // an average. May overwrite `wire`.
+  // Converts the result of the transport into `output`, which may have any strides. Divides it by the number of ranks
+  // for an average. May overwrite `wire`.
   void decode(const at::Tensor& wire, const at::Tensor& output) const;
-  // Reduces along the first dimension on this device, for calls in which the transport only moves data. Sums of half
-  // and bfloat16 are accumulated in float32.
+  // Reduces along the first dimension on the device, for calls in which the transport only moves data. Sums and
+  // products of half and bfloat16 are computed in float32, which then is the dtype of the result.
   at::Tensor reduce(const at::Tensor& wires) const;
 
   // Returns the name of the requested reduction, such as "SUM".
@@ -37,8 +37,8 @@ class WireFormat {
   c10d::ReduceOp::RedOpType operation() const noexcept { return operation_; }
 
  private:
-  c10d::ReduceOp::RedOpType asked_;
-  c10d::ReduceOp::RedOpType operation_;
+  c10d::ReduceOp::RedOpType asked_;      // The reduction that the call requests.
+  c10d::ReduceOp::RedOpType operation_;  // The reduction that the transport performs.
   c10::intrusive_ptr<c10d::_SupplementBase> factor_;
   c10::ScalarType dtype_;
   int ranks_;

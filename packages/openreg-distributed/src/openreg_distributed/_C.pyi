@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# The native process group (process_group.h), and the records of the flight recorder (trace.h).
 from datetime import timedelta
 
 import torch

@@ -15,7 +15,7 @@ import torch
 from torch.distributed.tensor import DTensor, Shard
 from torch.utils import _pytree as pytree
 
-LENGTH = 2  # The sharded dimension of (batch, heads, length, width).
+LENGTH = 2  # The index of the sharded dimension of (batch, heads, length, width).
 
 _forward = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
 _backward = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward

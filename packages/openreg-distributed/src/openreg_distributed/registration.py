@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Registers the process group ``occl`` with ``torch.distributed``."""
+"""Registers the process group ``occl``, the backend of ``torch.distributed`` for openreg devices."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def create(group_options: Any, _options: Any) -> ProcessGroupOccl:
     return ProcessGroupOccl(transport, group_options.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
 
 
-# PyTorch reads a string of devices letter by letter.
+# The devices are a list, because PyTorch iterates over a string letter by letter.
 distributed.Backend.register_backend(NAME, create, extended_api=True, devices=["openreg"])

@@ -16,6 +16,7 @@ import torch
 from torch.distributed.tensor import Partial, Replicate, Shard
 from torch.distributed.tensor.experimental import register_sharding
 
+# The placements of the results, and those of the operands.
 Rule = tuple[list[Any], list[Any]]
 
 aten = torch.ops.aten

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A transport between ranks that are threads of one process: what they announce, collectives that add numbers, and
-// messages. It ends them at any time and in any order, tells when a rank does something that a transport must not see,
-// and fails what is under way with a rank that is gone.
+// A transport between ranks that are threads of one process. It carries control messages, collectives that add numbers,
+// and messages. It completes them at any time and in any order, reports calls that a transport must not get, and fails
+// the operations with a rank that has gone.
 #pragma once
 
 #include <atomic>

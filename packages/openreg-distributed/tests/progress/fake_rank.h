@@ -90,7 +90,7 @@ class Room {
 // Used by one thread.
 class Rank {
  public:
-  // Without `compares` nobody looks at the results.
+  // Without `compares` the results are not checked.
   Rank(Network& network, int rank, int size, std::chrono::milliseconds timeout, bool compares = true)
       : network_(network), rank_(rank), size_(size), timeout_(timeout), compares_(compares) {
     check(orSetDevice(rank));

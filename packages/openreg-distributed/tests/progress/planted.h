@@ -31,7 +31,7 @@ inline void plant_race_in_the_matcher() {
   reader.join();
 }
 
-// A transport that tells the end of a collective before it has written the result: the device reads at the same time.
+// A transport that reports the end of a collective before it has written the result, which the device reads meanwhile.
 inline void plant_end_before_the_last_write() {
   Network network(2, 1, true);
   std::vector<std::thread> ranks;
@@ -67,7 +67,7 @@ inline void plant_leak_of_an_operation() {
   }
 }
 
-// A message whose head tells of more than there is.
+// A message whose header names a greater length than it has.
 inline void plant_message_that_is_cut() {
   std::vector<ControlMessage> decoded;
   const std::string whole =

@@ -108,7 +108,7 @@ void work(Network& network, int self, const Round& round, std::latch& made, std:
     CHECK(operations.back()->reason().find("rank ") != std::string::npos);
   }
   if (round.ending == Ending::kHang) {  // a rank that hangs does not close its connections
-    // A rank that has called nothing is not told of a failure: it goes when another rank has timed out.
+    // A rank that has called nothing gets no error. It ends when another rank has timed out.
     while (rank.progress->failure().empty() && (!operations.empty() || timed_out == 0)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
