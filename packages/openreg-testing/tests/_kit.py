@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of the conformance kit in a process of their own, whose processes have imported what they need.
+"""Runs calls of the conformance kit in a process of their own, whose child processes have imported what they need.
 
 As a program this file is that process.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the interpreter imports from which the tests fork their runs: most of the time of a short run.
+"""Imports for the interpreter from which the tests fork their runs, as imports take most of the time of a short run.
 
 pytest imports its plug-ins itself, in a run without tests, because it rewrites their assertions.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interpreters from which tests fork what they run in processes of their own, and what such a process gave."""
+"""Interpreters from which tests fork programs, and the results of those programs."""
 
 import os
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of pytest on files that a test writes, in a process of their own, and what they report."""
+"""Runs pytest in a process of its own, on files that a test writes, and reads its report."""
 
 import json
 import os

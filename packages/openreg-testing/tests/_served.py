@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the workers of test_forks.py do, forked or started."""
+"""Functions that the workers of test_forks.py run, whether forked or started."""
 
 import ctypes
 import os

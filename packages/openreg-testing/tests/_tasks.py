@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks for the pools of the kit."""
+"""Functions that the pools of the conformance kit run."""
 
 import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from openreg_testing.conformance.pool import Answer
+from openreg_testing.conformance.pool import CompletedTask
 
 HERE = {"PYTHONPATH": str(Path(__file__).parent)}  # where processes find the tasks
 
@@ -27,7 +27,7 @@ class Ask:
     spends: bool = False
 
     def run(self):
-        return Answer(os.environ.get(self.name), self.spends)
+        return CompletedTask(os.environ.get(self.name), self.spends)
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class IsDefined:
     def run(self):
         import torch
 
-        from openreg_testing.conformance.operators.changes import Change
+        from openreg_testing.conformance.operators.changes import ArgumentChange
         from openreg_testing.conformance.operators.check_arguments import is_defined
         from openreg_testing.conformance.operators.outcome import StandardError, attempt
 
         StandardError.open()
         op, x = Operator(globals()[self.function]), torch.rand(3)
         outcome = attempt(partial(op, x), "cpu")
-        found = is_defined(op, Change("", ((x,), {})), outcome, 0, (1e-5, 1e-5))
+        found = is_defined(op, ArgumentChange("", ((x,), {})), outcome, 0, (1e-5, 1e-5))
         return found, not torch.are_deterministic_algorithms_enabled()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Imports torch as a program does that has not said otherwise: with the backends that load with it."""
+"""Imports torch as a program does by default, which loads the backends."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all tests have in common."""
+"""Shared fixtures."""
 
 import _pythons
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table of forty operators, every tenth of which ends the process when it runs on the device.
+"""A table of forty operators, of which every tenth ends the process when it runs on the device.
 
 One hangs, and one leaves the device in an error that only a new process is free of, where there is no reset_device().
 """

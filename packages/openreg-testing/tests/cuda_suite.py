@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests as a library has them that knows no device but cuda; test_cuda_names.py runs them on openreg."""
+"""Tests of a library that knows no device but cuda. test_cuda_names.py runs them on openreg."""
 
 import copy
 import io

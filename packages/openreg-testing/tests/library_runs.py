@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of pytest in a process of their own, on a folder that a test fills, with the plug-in as a user has it."""
+"""Runs pytest in a process of its own, on a folder that a test fills, with the plug-in installed."""
 
 import os
 import time

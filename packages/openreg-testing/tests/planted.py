@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""openreg with mistakes, which the environment variable PLANTED names, one or more: the kit has to find every one."""
+"""Plants the bugs in openreg that the environment variable PLANTED names. The kit has to find every one."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file of the structure of PyTorch's own: its tests are made for each kind of device."""
+"""A test file with the structure of PyTorch's own, whose tests are instantiated for each device type."""
 
 import os
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many kernels a test, or a piece of it, may launch; and the watch over a test without an option."""
+"""A test or a part of it fails if it launches more kernels than its budget allows."""
 
 import pytest
 import torch
@@ -51,7 +51,7 @@ def test_an_error_inside_is_not_replaced(x):
         (x * 2)()
 
 
-def test_a_device_that_does_not_count_is_told():
+def test_a_device_that_does_not_count_is_reported():
     with (
         pytest.raises(RuntimeError, match=r"cannot be counted on cpu: torch\.cpu has no device_stats"),
         launch_budget(1, device="cpu"),

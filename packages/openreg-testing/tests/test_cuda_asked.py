@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of a library that mean CUDA are named, whatever the test itself does on the device, and no others are."""
+"""The report names exactly those lines of a library that use CUDA, whatever the test does on the device."""
 
 import re
 import subprocess

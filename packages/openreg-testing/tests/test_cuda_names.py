@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""--cuda-as: a suite that says cuda runs on openreg, and nothing of it stays."""
+"""With --cuda-as, a suite that names cuda runs on openreg, and no change remains afterwards."""
 
 import re
 from importlib.util import find_spec
@@ -73,7 +73,7 @@ def test_a_failure_is_shown_on_the_line_of_the_library(pytester, monkeypatch):
     assert {text.split()[1].partition("(")[0] for n, text in lines.items() if n not in of_library} <= of_python
 
 
-def test_libraries_are_told_cuda_where_that_is_the_name(pytester, monkeypatch):
+def test_libraries_get_the_name_cuda_where_that_is_the_name(pytester, monkeypatch):
     pytester.makepyfile(
         """
         import importlib, os
@@ -143,7 +143,7 @@ def test_a_name_that_is_inherited_is_refused_as_such(pytester, monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("openreg_compile") is not None, reason="openreg-compile generates it")
-def test_what_compiles_is_told_who_would_generate_the_code(pytester, monkeypatch):
+def test_compiling_raises_an_error_with_the_package_that_generates_code(pytester, monkeypatch):
     pytester.makepyfile(
         """
         import pytest, torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers answer; one that crashes or hangs is told of, and leaves nothing behind."""
+"""Worker processes answer requests. A worker that crashes or hangs is reported, and leaves nothing behind."""
 
 import os
 import signal
@@ -111,7 +111,7 @@ def test_workers_are_not_this_process_nor_each_other(server):
 
 
 @pytest.mark.parametrize("limit", [None, GUARD])
-def test_a_crash_is_told_with_its_signal_and_stack(worker, limit):
+def test_a_crash_is_reported_with_its_signal_and_stack(worker, limit):
     lost = worker.ask(("crash",), limit)
     assert lost.reason == "crashed with SIGSEGV"
     assert lost.output.startswith("before the crash\nFatal Python error: Segmentation fault")
@@ -125,11 +125,11 @@ def test_the_output_of_a_crash_is_that_of_its_request(worker):
 
 
 @pytest.mark.parametrize("way", ["leave", "leave_at_once"])
-def test_an_exit_is_told_with_its_status(worker, way):
+def test_an_exit_is_reported_with_its_status(worker, way):
     assert worker.ask((way, 3)) == Lost("ended with status 3", "")
 
 
-def test_a_hang_is_ended_and_told_with_its_stack(worker):
+def test_a_hang_is_ended_and_reported_with_its_stack(worker):
     lost = worker.ask(("hang",), limit=0.2)
     assert lost.reason == "took longer than 0.2 s"
     assert "in hang" in lost.output
@@ -139,13 +139,13 @@ def test_a_hang_that_ignores_signals_is_ended(worker):
     assert worker.ask(("hang_for_good",), limit=0.2).reason == "took longer than 0.2 s"
 
 
-def test_an_exception_is_told_with_its_traceback(worker):
+def test_an_exception_is_reported_with_its_traceback(worker):
     lost = worker.ask(("fail",))
     assert lost.reason == "raised LookupError: no such thing"
     assert "Traceback" in lost.output
 
 
-def test_an_answer_that_cannot_be_pickled_is_told(worker):
+def test_an_answer_that_cannot_be_pickled_is_reported(worker):
     assert "cannot pickle '_thread.lock' object" in worker.ask(("unpicklable",)).reason
 
 
@@ -229,7 +229,7 @@ def test_a_closed_server_forks_no_more():
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
-def test_a_killed_server_is_told_and_takes_its_workers_along():
+def test_a_killed_server_is_reported_and_takes_its_workers_along():
     server = ForkServer(_served.serve)
     worker = server.worker()
     process, parent = worker.ask(("process",)).value
@@ -368,13 +368,13 @@ def test_a_started_worker_answers(spawned):
     assert seen == [0, 1]
 
 
-def test_a_crash_of_a_started_worker_is_told(spawned):
+def test_a_crash_of_a_started_worker_is_reported(spawned):
     lost = spawned.ask(("crash",))
     assert lost.reason == "crashed with SIGSEGV"
     assert "in crash" in lost.output
 
 
-def test_a_hang_of_a_started_worker_is_told(spawned):
+def test_a_hang_of_a_started_worker_is_reported(spawned):
     assert spawned.ask(("hang",), limit=0.2).reason == "took longer than 0.2 s"
 
 

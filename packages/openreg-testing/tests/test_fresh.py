@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program that is forked from an interpreter does what it does in one that begins with nothing."""
+"""A program that is forked from a prepared interpreter behaves as in a new interpreter."""
 
 import os
 import signal
@@ -136,7 +136,7 @@ def test_what_it_started_is_killed_with_it(python, tmp_path):
         if (tmp_path / "child").exists():
             break
     child = Path("/proc", (tmp_path / "child").read_text("utf-8"), "stat")
-    while child.exists():  # pytest-timeout ends the wait for one that nobody killed
+    while child.exists():  # pytest-timeout ends the wait for one that was not killed
         if child.read_text("utf-8").rpartition(")")[2].split()[0] in "ZX":
             break
 

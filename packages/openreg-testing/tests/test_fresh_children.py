@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs whose children are forked too: each is as in an interpreter of its own, and torch is there in no time."""
+"""Python programs that a forked program starts are forked, too, and behave as in a new interpreter."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fixture ``gate``: it holds what it should, never forever, and no test has to open it."""
+"""The fixture ``gate`` delays kernels of the streams that it closes. Without an open() it fails the device in time."""
 
 import ctypes
 
@@ -53,7 +53,7 @@ def test_it_opens_while_the_host_waits(gate):
     assert gate.is_open
 
 
-def test_a_gate_that_nobody_opens_fails_its_device(gate, monkeypatch):
+def test_a_gate_that_is_never_opened_fails_its_device(gate, monkeypatch):
     monkeypatch.setattr(gates, "LONGEST", 1)
     gate.close()
     with pytest.raises(torch.AcceleratorError, match="a gate that was not opened in time"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A crash, a hang or a broken device costs one test, and everything else is reported as without isolation."""
+"""A crash, a hang or a broken device fails one test, and everything else is reported as without isolation."""
 
 import re
 
@@ -301,7 +301,7 @@ def test_fixtures_of_wider_scope_live_as_long_as_their_worker(tmp_path):
     ]
 
 
-LATE_ERROR = """
+FAILING_TEARDOWN = """
 import pytest
 
 @pytest.fixture(scope="session")
@@ -322,14 +322,14 @@ def test_never():
 
 
 def test_an_error_of_a_session_fixture_is_reported_though_the_run_stops(tmp_path):
-    write(tmp_path, test_late=LATE_ERROR.format(passes=False))
+    write(tmp_path, test_late=FAILING_TEARDOWN.format(passes=False))
     result = run(tmp_path, "--isolate", "-x")
     assert "LookupError: left too late" in result.output
     assert "INTERNALERROR" not in result.output
 
 
 def test_an_error_of_a_session_fixture_is_an_error_of_the_last_test(tmp_path):
-    write(tmp_path, test_late=LATE_ERROR.partition("def test_never")[0].format(passes=True))
+    write(tmp_path, test_late=FAILING_TEARDOWN.partition("def test_never")[0].format(passes=True))
     result = run(tmp_path, "--isolate")
     assert result.kinds() == {"test_one": "passed", "test_elsewhere": "error"}
     assert "LookupError: left too late" in result.tests["test_elsewhere"].message

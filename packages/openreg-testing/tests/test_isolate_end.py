@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""However an isolated run ends, nothing that it started goes on."""
+"""No process outlives an isolated run, however the run ends."""
 
 import signal
 import subprocess

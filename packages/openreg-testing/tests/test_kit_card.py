@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The scorecards of the conformance kit: problems, output formats, and changes since an earlier scorecard."""
+"""Scorecards of the conformance kit list problems, have several formats, and can be compared with earlier ones."""
 
 import json
 
@@ -7,8 +7,8 @@ import pytest
 
 from openreg_testing.conformance import card as cards
 from openreg_testing.conformance import comparison
-from openreg_testing.conformance.card import Card, Result
-from openreg_testing.conformance.manifest import Manifest, Operator
+from openreg_testing.conformance.card import Card, ConformanceResult
+from openreg_testing.conformance.manifest import Manifest, OperatorExpectations
 from openreg_testing.conformance.operators.scorecard import Scorecard
 from openreg_testing.conformance.operators.tasks import CHECKS
 
@@ -26,20 +26,20 @@ def test_a_failure_fails_the_run():
 
 
 def test_an_exception_excuses_a_failure_and_has_to_be_needed():
-    known = {"abs": Operator(fails="a reason")}
+    known = {"abs": OperatorExpectations(fails="a reason")}
     assert of_operators(False, known, abs={"forward": "wrong"}).problems() == []
     assert "abs: listed with `fails`, but it passes; delete the entry" in of_operators(True, known, abs={}).problems()
     assert of_operators(False, known, abs={}).problems() == []
 
 
 def test_a_pattern_of_exceptions_is_needed_if_one_fails():
-    known = {"a*": Operator(fails="a reason")}
+    known = {"a*": OperatorExpectations(fails="a reason")}
     assert of_operators(True, known, abs={}, add={"forward": "wrong"}).problems() == []
     assert of_operators(True, known, abs={}).problems() == ["a*: listed with `fails`, but it passes; delete the entry"]
 
 
 def test_exceptions_are_few():
-    known = {str(number): Operator(fails="a reason") for number in range(11)}
+    known = {str(number): OperatorExpectations(fails="a reason") for number in range(11)}
     problems = of_operators(False, known, 10).problems()
     assert "11 entries are listed with `fails`; [expect] most_failing allows 10" in problems
     assert of_operators(False, known, 11).problems() == []
@@ -51,13 +51,13 @@ def test_too_few_native_entries_fail_a_complete_run():
 
 
 def test_a_late_entry_has_to_be_late():
-    known = {"abs": Operator(late="a reason")}
+    known = {"abs": OperatorExpectations(late="a reason")}
     problems = of_operators(True, known, abs={}).problems()
     assert "abs: listed with `late`, but it has no asynchronous error; delete the key" in problems
 
 
 def test_a_difference_has_to_be_one():
-    known = {"abs": Operator(differs={"out": "a reason"})}
+    known = {"abs": OperatorExpectations(differs={"out": "a reason"})}
     problems = of_operators(True, known, abs={}).problems()
     assert "abs: out: listed with `differs`, but the check passes; delete the entry" in problems
 
@@ -65,10 +65,10 @@ def test_a_difference_has_to_be_one():
 @pytest.fixture
 def card():
     results = [
-        Result("streams", "streams::test_a", "passed", "", ("guard.getStream",)),
-        Result("streams", "streams::test_b", "failed", "it is <wrong>"),
-        Result("events", "events::test_c", "skipped", "not claimed"),
-        Result("events", "events::test_d", "excused", "known"),
+        ConformanceResult("streams", "streams::test_a", "passed", "", ("guard.getStream",)),
+        ConformanceResult("streams", "streams::test_b", "failed", "it is <wrong>"),
+        ConformanceResult("events", "events::test_c", "skipped", "not claimed"),
+        ConformanceResult("events", "events::test_d", "excused", "known"),
     ]
     return Card("npu", "2.13.0", results, [of_operators(False, abs={}, add={"forward": "off"})])
 
@@ -88,7 +88,7 @@ def test_nothing_run_is_a_problem():
 
 
 def test_a_suite_without_a_tested_test_is_a_problem_that_names_the_way_out():
-    skipped = Result("events", "events::test_c", "skipped", "no events here")
+    skipped = ConformanceResult("events", "events::test_c", "skipped", "no events here")
     card = Card("npu", "2.13.0", [skipped], suites=("events",))
     (problem,) = card.problems()
     assert problem.startswith("events: all 1 tests were skipped")
@@ -97,7 +97,7 @@ def test_a_suite_without_a_tested_test_is_a_problem_that_names_the_way_out():
 
 
 def test_a_suite_that_the_manifest_excludes_is_no_problem_and_not_called_right():
-    excluded = Result("events", "events::test_c", "skipped", "not claimed", excluded=True)
+    excluded = ConformanceResult("events", "events::test_c", "skipped", "not claimed", excluded=True)
     card = Card("npu", "2.13.0", [excluded], suites=("events",))
     assert card.problems() == []
     assert card.conclusion() == "nothing was tested: all 1 tests were skipped"
@@ -120,15 +120,15 @@ def test_the_page_has_every_test_and_escapes(card, tmp_path):
     assert "guard.getStream" in page
 
 
-def test_changes_are_told_with_failures_first(card, tmp_path):
+def test_changes_are_reported_with_failures_first(card, tmp_path):
     path = tmp_path / "old.json"
     path.write_text(json.dumps(card.as_dictionary()), "utf-8")
     old = comparison.read(path)
     assert comparison.changes(old, card) == []
-    card.results[0] = Result("streams", "streams::test_a", "failed", "broken now")
-    card.results[1] = Result("streams", "streams::test_b", "passed")
+    card.results[0] = ConformanceResult("streams", "streams::test_a", "failed", "broken now")
+    card.results[1] = ConformanceResult("streams", "streams::test_b", "passed")
     del card.results[3]
-    card.results.append(Result("events", "events::test_e", "passed"))
+    card.results.append(ConformanceResult("events", "events::test_e", "passed"))
     assert [change.describe() for change in comparison.changes(old, card)] == [
         "streams::test_a: passed -> failed",
         "streams::test_b: failed -> passed",
@@ -141,7 +141,7 @@ def test_changes_are_told_with_failures_first(card, tmp_path):
     ("text", "told"),
     [("{", "cannot be read as JSON"), ("[]", "is no scorecard of this kit"), ('{"a": 1}', "a file that --json wrote")],
 )
-def test_what_is_no_scorecard_is_told(tmp_path, text, told):
+def test_what_is_no_scorecard_is_reported(tmp_path, text, told):
     path = tmp_path / "old.json"
     path.write_text(text, "utf-8")
     with pytest.raises(comparison.ComparisonError, match=told):

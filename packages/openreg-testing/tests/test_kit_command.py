@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command python -m openreg_testing: its exit status, its files, and what it says to wrong arguments."""
+"""`python -m openreg_testing` has the documented exit status and files, and explains wrong arguments."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from _pythons import environment, run_kit
 from openreg_testing.conformance import command, suite_tests
 
 pytestmark = pytest.mark.timeout(1800)
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 
 TESTS = Path(__file__).parent
 TOASTER = """
@@ -113,7 +113,7 @@ def test_the_suites_are_listed(capsys):
     [
         ([], "no backend is named; give --device NAME"),
         (["--device", "npu:0"], "'npu:0' is not the name of a device; give a name such as npu"),
-        (["--device", "npu", "--import", "torch_of_nobody"], "--import 'torch_of_nobody': there is no such module"),
+        (["--device", "npu", "--import", "torch_missing"], "--import 'torch_missing': there is no such module"),
         (
             ["--device", "npu", "--suite", "stream"],
             "--suite 'stream' is unknown (the closest is streams); accepted are operators",
@@ -132,7 +132,7 @@ def test_the_suites_are_listed(capsys):
         (["--manifest", "absent.toml"], "absent.toml: cannot be read"),
     ],
 )
-def test_wrong_use_is_told_with_the_way_out(arguments, told, capsys, tmp_path, monkeypatch):
+def test_wrong_use_is_reported_with_the_way_out(arguments, told, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command.main(["conformance", *arguments]) == 2
     assert told in capsys.readouterr().err
@@ -151,7 +151,7 @@ def test_wrong_use_is_told_with_the_way_out(arguments, told, capsys, tmp_path, m
         ([], "the following arguments are required: conformance|fuzz"),
     ],
 )
-def test_what_cannot_be_parsed_is_told(arguments, told, capsys):
+def test_what_cannot_be_parsed_is_reported(arguments, told, capsys):
     with pytest.raises(SystemExit) as caught:
         command.main(arguments)
     assert caught.value.code == 2
@@ -171,7 +171,7 @@ def test_the_check_of_flags_needs_variables_that_defer_kernels(kit):
     assert "[flags] environment = " in done.stderr
 
 
-def test_a_device_that_does_not_come_is_told(kit, tmp_path):
+def test_a_device_that_does_not_come_is_reported(kit, tmp_path):
     done = kit("conformance", "--device", "npu")
     assert done.returncode == 2
     assert "there is no device 'npu': after `import torch`, the loaded backend is 'openreg'" in done.stderr
@@ -205,7 +205,7 @@ def test_a_manifest_with_unknown_operators_and_tests_is_refused(kit, tmp_path):
     assert (tmp_path / "card.json").is_file()
 
 
-def test_a_table_that_is_not_there_is_told(kit):
+def test_a_table_that_is_not_there_is_reported(kit):
     done = kit("conformance", "--device", "openreg", "--table", "no_such_module:TABLE")
     assert done.returncode == 2
     assert "no_such_module:TABLE: ModuleNotFoundError" in done.stderr

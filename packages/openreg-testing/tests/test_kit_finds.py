@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conformance kit finds mistakes: each of a backend that is wrong in one place, and passes the one that is not."""
+"""The conformance kit finds each bug that is planted in a backend, and passes the backend without bugs."""
 
 import functools
 import re
@@ -9,12 +9,12 @@ from _kit import call
 
 from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.bring_up import Setup
-from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
+from openreg_testing.conformance.manifest import Exclusion, Manifest, OperatorExpectations
 from openreg_testing.conformance.operators import run
 from openreg_testing.conformance.operators.tasks import ARGUMENTS, COMPILED
 
 pytestmark = pytest.mark.timeout(1800)
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 
 # What is planted -> the test that finds it, and a word of the reason.
 FOUND = {
@@ -115,7 +115,7 @@ def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():
 
     (problem,) = problems()
     assert "erfinv float32: overloads: aten.erfinv.out" in problem
-    assert problems(erfinv=Operator(tolerances={"float32": (0, 1e-2)})) == []
+    assert problems(erfinv=OperatorExpectations(tolerances={"float32": (0, 1e-2)})) == []
 
 
 @FURTHER
@@ -214,7 +214,7 @@ def test_what_the_manifest_excuses_is_no_problem():
     assert result.reason.startswith("the number is another one (")
 
 
-def test_an_exclusion_that_is_not_needed_is_told():
+def test_an_exclusion_that_is_not_needed_is_reported():
     name = "dlpack::test_a_tensor_tells_its_device"
     ((result,), notes) = results([name], setup_of(tests={name: Exclusion(fails="the number is another one")}))
     assert result.status == "passed"
@@ -230,7 +230,7 @@ def test_what_the_manifest_leaves_out_is_not_run():
 
 
 def test_the_manifest_chooses_operators_and_dtypes():
-    listed = {"erf": Operator(dtypes=("bfloat16",)), "erfc": Operator(skip="it is not there")}
+    listed = {"erf": OperatorExpectations(dtypes=("bfloat16",)), "erfc": OperatorExpectations(skip="it is not there")}
     setup = setup_of(operators=listed, only_listed=True)
     card = call(run.run, setup, (), ["erf", "erfc", "erfinv"], ["forward"], jobs=1)
     assert [(report["name"], report["dtype"]) for report in card.reports] == [("erf", "bfloat16")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manifest of the conformance kit: what it takes; what it does not take is named with the accepted form."""
+"""The conformance kit reads manifests, and refuses an invalid entry with the accepted form."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openreg_testing.conformance import manifest
-from openreg_testing.conformance.manifest import Exclusion, ManifestError, Operator
+from openreg_testing.conformance.manifest import Exclusion, ManifestError, OperatorExpectations
 
 WHOLE = """
 device = "npu"
@@ -65,7 +65,7 @@ def test_all_of_it_is_read(tmp_path):
     assert (found.flags_environment, found.flag_table) == ({"NPU_HOLD": "1"}, "large:TABLE")
     assert (found.native, found.most_failing) == ({"float32": 100}, 3)
     assert found.read_late[0].operators == ("mm",)
-    assert found.operator("to_sparse") == Operator(fails="takes sparse tensors", comparable=False)
+    assert found.operator("to_sparse") == OperatorExpectations(fails="takes sparse tensors", comparable=False)
     assert found.operator("mm").tolerances == {"bfloat16": (0.01, 1.0)}
     assert found.operator("mm").dtypes == ("float32", "bfloat16")
     assert found.test("streams::test_a_stream_has_a_priority").skip == "it has one stream"
@@ -137,19 +137,19 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
         ("device =", "is not TOML"),
     ],
 )
-def test_a_mistake_is_told_with_the_accepted_form(tmp_path, text, told):
+def test_a_mistake_is_reported_with_the_accepted_form(tmp_path, text, told):
     path = written(tmp_path, text)
     with pytest.raises(ManifestError, match=re.escape(told)) as caught:
         manifest.read(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(ManifestError, match=r"absent\.toml: cannot be read"):
         manifest.read(tmp_path / "absent.toml")
 
 
-def test_unknown_operators_are_told_with_near_ones(tmp_path):
+def test_unknown_operators_are_reported_with_near_ones(tmp_path):
     found = manifest.read(written(tmp_path, '[operators."nn.functional.relu7"]\nfails = "it is so"'))
     with pytest.raises(ManifestError, match=r"'nn\.functional\.relu7' names no entry .* nn\.functional\.relu6"):
         found.refuse_unknown("operators", ["nn.functional.relu6", "nn.functional.relu"])
@@ -223,6 +223,6 @@ def test_the_form_of_torch_spyre_is_read(tmp_path):
         ("test_suite_config: {files: [{path: a, tests: [{names: [x]}]}]}", "has to be a list of Class::test"),
     ],
 )
-def test_mistakes_in_the_form_of_torch_spyre_are_told(tmp_path, text, told):
+def test_mistakes_in_the_form_of_torch_spyre_are_reported(tmp_path, text, told):
     with pytest.raises(ManifestError, match=re.escape(told)):
         manifest.read(written(tmp_path, text, "config.yml"))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The processes of the kit: which a pool takes over from another one, and in what state."""
+"""A pool of the conformance kit takes over the processes of an earlier pool if they are fit for use."""
 
 import pytest
 from _platform import HAS_FORK
 from _tasks import HERE, Ask, Begin, Crash, Remember
 
-from openreg_testing.conformance.pool import Answer, Lost, Pool, Processes
+from openreg_testing.conformance.pool import CompletedTask, FailedTask, Processes, WorkerPool
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="a process that cannot fork runs tasks itself and is not kept")
 LIMIT = 60.0
@@ -19,7 +19,7 @@ def processes():
 
 
 def pool_of(processes, environment=HERE):
-    return Pool((Begin(),), 1, LIMIT, environment, processes=processes)
+    return WorkerPool((Begin(),), 1, LIMIT, environment, processes=processes)
 
 
 def probed(processes, environment=HERE):
@@ -31,15 +31,15 @@ def probed(processes, environment=HERE):
 def test_a_pool_goes_on_with_the_process_of_the_one_before(processes):
     first = probed(processes)
     with pool_of(processes) as pool:
-        assert pool.ask(Ask("PATH")) != Answer(None)
+        assert pool.ask(Ask("PATH")) != CompletedTask(None)
     assert probed(processes) == first
 
 
 def test_a_process_that_lost_a_task_can_be_used_again(processes):
     first = probed(processes)
     with pool_of(processes) as pool:
-        assert isinstance(pool.ask(Crash()), Lost)
-        assert pool.ask(Ask("NONE", spends=True)) == Answer(None)
+        assert isinstance(pool.ask(Crash()), FailedTask)
+        assert pool.ask(Ask("NONE", spends=True)) == CompletedTask(None)
     assert probed(processes) == first
 
 
@@ -52,9 +52,9 @@ def test_a_process_of_another_environment_is_not_taken(processes):
 
 def test_a_task_may_ask_for_a_process_that_has_run_no_other(processes):
     with pool_of(processes) as pool:
-        assert pool.ask(Remember("KIT_STATE")) == Answer(None)
-        assert pool.ask(Remember("KIT_STATE")) == Answer("kept")
-        assert pool.ask(Remember("KIT_STATE"), fresh=True) == Answer(None)
+        assert pool.ask(Remember("KIT_STATE")) == CompletedTask(None)
+        assert pool.ask(Remember("KIT_STATE")) == CompletedTask("kept")
+        assert pool.ask(Remember("KIT_STATE"), fresh=True) == CompletedTask(None)
 
 
 def test_a_pool_that_was_given_no_processes_ends_its_own():

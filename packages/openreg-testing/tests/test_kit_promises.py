@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every test of the suites is a promise: it names rows that the table of hooks has, and says what it expects."""
+"""Every test of the conformance suites names rows of the table of hooks, and states what PyTorch expects."""
 
 import ast
 import subprocess

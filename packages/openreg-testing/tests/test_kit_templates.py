@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that PyTorch writes once for every device of a compiler: a small file of the structure of Inductor's."""
+"""The kit runs test templates that PyTorch instantiates for each compiler device, in a small file like Inductor's."""
 
 import importlib.util
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own test files on the device: a small one of their structure, in a folder like a checkout's."""
+"""The kit runs PyTorch's own test files on the device, tested with a small file in a folder like a checkout's."""
 
 import re
 import shutil
@@ -11,11 +11,11 @@ from _kit import call
 
 from openreg_testing.conformance import upstream
 from openreg_testing.conformance.bring_up import Setup
-from openreg_testing.conformance.manifest import Exclusion, Manifest, ManifestError, Operator
+from openreg_testing.conformance.manifest import Exclusion, Manifest, ManifestError, OperatorExpectations
 from openreg_testing.conformance.upstream import UpstreamError
 
 pytestmark = pytest.mark.timeout(1800)
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 
 FILE = Path(__file__).parent / "shapes_of_upstream.py"
 PLAIN = """
@@ -85,8 +85,8 @@ def test_only_tests_of_the_device_are_run(results):
 def test_the_manifest_chooses_and_excuses(checkout):
     manifest = Manifest(
         operators={
-            "erf": Operator(skip="there is no kernel"),
-            "exp": Operator(dtypes=("bfloat16",)),
+            "erf": OperatorExpectations(skip="there is no kernel"),
+            "exp": OperatorExpectations(dtypes=("bfloat16",)),
         },
         pytorch={
             "test_shapes::*::test_fails*": Exclusion(fails="it is known"),
@@ -168,23 +168,23 @@ def test_a_file_outside_of_the_folder_is_refused(checkout):
         run(checkout, files=["../version.txt"])
 
 
-def test_a_folder_without_tests_is_told(checkout):
+def test_a_folder_without_tests_is_reported(checkout):
     (checkout / "empty").mkdir()
     with pytest.raises(UpstreamError, match=r"--file 'empty': contains no files test_\*\.py"):
         run(checkout, files=["empty"])
 
 
-def test_a_file_that_is_not_there_is_told(checkout):
+def test_a_file_that_is_not_there_is_reported(checkout):
     with pytest.raises(UpstreamError, match=r"--file 'test_other\.py': .* there are test_shapes\.py"):
         run(checkout, files=("test_other.py",))
 
 
-def test_a_folder_without_the_files_is_told(checkout):
+def test_a_folder_without_the_files_is_reported(checkout):
     with pytest.raises(UpstreamError, match="contains none of the default files"):
         run(checkout, files=())
 
 
-def test_exclusions_of_tests_that_are_not_there_are_told(checkout):
+def test_exclusions_of_tests_that_are_not_there_are_reported(checkout):
     shutil.move(checkout / "test_shapes.py", checkout / "test_view_ops.py")
     manifest = Manifest(path="npu.toml", pytorch={"test_view_ops::*::test_flop*": Exclusion(fails="so it is")})
     with pytest.raises(ManifestError, match=r"npu\.toml: \[pytorch\] .* names no test of the given files"):

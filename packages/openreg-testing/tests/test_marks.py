@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a test must keep on the device: marks and options, and that each test answers for itself."""
+"""Marks and options fail exactly the tests that fall back, wait, or leave the device in another state."""
 
 import pytest
 from library_runs import refused, run, says, says_not

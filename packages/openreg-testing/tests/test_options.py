@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""--device: what it sets, when, for whom, and what it refuses."""
+"""--device sets the device, its environment variables and defaults in time, and refuses invalid tables and names."""
 
 import pytest
 from library_runs import refused, run, says, says_not
@@ -70,7 +70,7 @@ def test_a_library_finds_the_specification_by_its_path(pytester, monkeypatch):
     run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=1)
 
 
-def test_what_the_user_set_stays_and_is_told(pytester, monkeypatch):
+def test_what_the_user_set_stays_and_is_reported(pytester, monkeypatch):
     pytester.makepyfile(
         """
         import os
@@ -124,7 +124,7 @@ def test_a_project_extends_the_table(pytester, monkeypatch):
 )
 def test_a_table_that_is_not_as_it_should_be_is_refused(pytester, monkeypatch, table, explanation):
     (pytester.path / "pyproject.toml").write_text(table)
-    pytester.makeini("[pytest]\n")  # pytest itself would complain of the last one otherwise
+    pytester.makeini("[pytest]\n")  # otherwise pytest itself would refuse the last one
     refused(run(pytester, monkeypatch, "--device", "cpu"), explanation)
 
 

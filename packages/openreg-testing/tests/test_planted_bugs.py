@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thirteen bugs planted in a small library: each is found by one option, and the library without it has no finding.
+"""Each of the thirteen bugs planted in a small library is found by one option. Without bugs there is no finding.
 
 docs/testing.md has the table of them.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is told of each test: at the end of the terminal's output, in HTML, in JUnit's XML, and through xdist."""
+"""The terminal, HTML, JUnit XML and xdist reports state what each test did on the device."""
 
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser

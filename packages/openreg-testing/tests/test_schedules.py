@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Marks that give a test a process of its own: orders of streams, poison, settings; and faults."""
+"""The marks for seeded schedules, poison, settings and faults run a test in a process of its own, and work."""
 
 import os
 import re
@@ -62,7 +62,7 @@ def test_records():
     assert freed(record=True).sum().item() == 2000
 
 @pytest.mark.poison
-def test_reads_what_nobody_wrote():
+def test_reads_unwritten_memory():
     assert torch.empty(3, device="openreg").isnan().all()
 
 def test_no_poison_without_the_mark():
@@ -141,7 +141,7 @@ def test_seeds_below_the_one_that_failed_pass(streams):
     assert below.kinds()["test_forgets_to_wait"] == ("passed" if seed > 1 else "failed")
 
 
-@pytest.mark.parametrize("test", ["test_reads_what_nobody_wrote", "test_no_poison_without_the_mark"])
+@pytest.mark.parametrize("test", ["test_reads_unwritten_memory", "test_no_poison_without_the_mark"])
 def test_poison_is_for_the_marked_test(streams, test):
     assert streams[1].tests[test].kind == "passed"
 
@@ -151,7 +151,7 @@ def test_what_no_order_can_change_runs_once(streams, test):
     assert streams[1].tests[test].properties["openreg.schedules"] == "1"
 
 
-def test_a_crash_under_one_seed_is_told_with_the_seed(streams):
+def test_a_crash_under_one_seed_is_reported_with_the_seed(streams):
     crash = streams[1].tests["test_crashes_under_one_seed"]
     assert crash.message.startswith("seed 7: its process crashed with SIGABRT in the call of the test")
     assert "in test_crashes_under_one_seed" in crash.text
@@ -439,7 +439,7 @@ def test_options_that_make_no_sense_are_usage_errors(pytester, monkeypatch, argu
     assert text in result.stderr.str()
 
 
-def test_a_debugger_is_told_how_to_reach_a_test(tmp_path):
+def test_a_run_with_a_debugger_prints_the_command_for_one_test(tmp_path):
     code = "import pytest\n\n@pytest.mark.poison\n@pytest.mark.schedules\ndef test_one():\n    pass\n"
     write(tmp_path, test_one=code)
     result = run(tmp_path, "--pdb")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from openreg_testing.devices import Backend, Counts, accelerator_type
-from openreg_testing.usage import RECORD, shown
+from openreg_testing.devices import Counts, WatchedDevices, accelerator_type
+from openreg_testing.usage import USAGE, shown
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
@@ -47,7 +47,7 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
         self._counting: list[_Counting] = []  # one for each entry that has not been left
 
     def __enter__(self) -> None:
-        self._counting.append(_Counting(_backend(self._device)))
+        self._counting.append(_Counting(_devices_of(self._device)))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         excess = self._counting.pop().excess(self._launches, self._copies) if kind is None else ""
@@ -56,7 +56,7 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
 
 
 @dataclass
-class Launched:
+class LaunchCounts:
     """The counts of ``count_launches()`` on all devices together; None until its context has ended."""
 
     launches: int | None = None
@@ -64,37 +64,38 @@ class Launched:
 
 
 @contextmanager
-def count_launches(*, device: str = "") -> Iterator[Launched]:
+def count_launches(*, device: str = "") -> Iterator[LaunchCounts]:
     """Returns a context manager that counts the kernels and the copies that its code launches.
 
     Same as ``launch_budget()`` for ``device``, synchronization and RuntimeError, except that it has no limits.
     """
-    counting, found = _Counting(_backend(device)), Launched()
+    counting, found = _Counting(_devices_of(device)), LaunchCounts()
     yield found
     counts = counting.so_far()
     found.launches, found.copies = counts.launches, counts.copies
 
 
-def _backend(device: str) -> Backend:
+def _devices_of(device: str) -> WatchedDevices:
+    """Returns the devices of this type, by default the accelerator's. Raises RuntimeError if there is none."""
     name = device or accelerator_type()
     if not name:
         raise RuntimeError("launches cannot be counted: this process has no accelerator; import its backend first")
-    return Backend(name)
+    return WatchedDevices(name)
 
 
 class _Counting:
     """A count of launches since its creation. Raises RuntimeError if the backend does not count launches."""
 
-    def __init__(self, backend: Backend) -> None:
-        if why := backend.unknown.get("launches"):
-            raise RuntimeError(f"launches cannot be counted on {backend.type}: {why}")
-        self._backend = backend
+    def __init__(self, devices: WatchedDevices) -> None:
+        if why := devices.unknown.get("launches"):
+            raise RuntimeError(f"launches cannot be counted on {devices.type}: {why}")
+        self._devices = devices
         self._before = self._now()
 
     def _now(self) -> Counts:
-        if error := self._backend.wait():
+        if error := self._devices.wait():
             raise RuntimeError(f"launches cannot be counted: the device failed: {error}")
-        return self._backend.counts()
+        return self._devices.counts()
 
     def so_far(self) -> Counts:
         """Returns the counts since the creation, after synchronizing the devices."""
@@ -109,7 +110,7 @@ class _Counting:
             for count, most, what in limits
             if count is not None and most is not None and count > most
         ]
-        return f"on {self._backend.type}: {'; '.join(found)}" if found else ""
+        return f"on {self._devices.type}: {'; '.join(found)}" if found else ""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -138,11 +139,11 @@ def _is_number(value: object) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Counts the launches of the test without its fixtures, and fails it if they exceed its budget."""
-    record, most = item.stash.get(RECORD, None), budget(item)
-    if record is None or most is None:
+    usage, most = item.stash.get(USAGE, None), budget(item)
+    if usage is None or most is None:
         return (yield)
     try:
-        counting = _Counting(record.backend)
+        counting = _Counting(usage.devices)
     except RuntimeError as error:
         pytest.fail(str(error), pytrace=False)
     outcome = yield

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines of a library that mean CUDA while its tests run on another device.
+"""Finds the lines of a library that refer to CUDA while its tests run on another device.
 
-``device = "cuda" if torch.cuda.is_available() else "cpu"`` then computes on the CPU, and every test passes.
-So this module lists each line that
+A library with the line ``device = "cuda" if torch.cuda.is_available() else "cpu"`` then computes on the CPU, and every
+test passes, although none has used the device. So this module lists each line that
 
 - queries CUDA with a function of ``torch.cuda`` that returns without CUDA, such as ``is_available()``;
 - uses CUDA, for example by creating a tensor on ``"cuda"``, even if the library handles the error;
@@ -55,7 +55,7 @@ _NAMES = ("cuda", "cuda:*")
 
 
 class CudaUses:
-    """The lines that mean CUDA since the last ``take()``, from all threads of this process."""
+    """A collector of the lines described above, from all threads of this process."""
 
     def __init__(self, root: Path, test_files: list[str]) -> None:
         self._root = root
@@ -63,7 +63,7 @@ class CudaUses:
         self._found: dict[str, str] = {}  # place -> what the line does
         self._read: set[str] = set()  # modules whose sources were read
         self._undo: list[tuple[str, Any]] = []
-        self._finder = _Finder(self._watch)
+        self._finder = _CudaImportFinder(self._watch)
 
     def begin(self) -> None:
         """Starts recording, or arranges it for the import of torch."""
@@ -152,6 +152,7 @@ def compared(file: Path) -> list[int]:
 
 
 def _lines(tree: ast.AST) -> Iterator[int]:
+    """Yields the line numbers of comparisons with cuda."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "is_cuda":
             yield node.lineno
@@ -173,8 +174,8 @@ def _names_cuda(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and any(fnmatch(str(node.value), name) for name in _NAMES)
 
 
-class _Finder:
-    """A finder that calls a function after the import of torch.cuda, which may be long after pytest started."""
+class _CudaImportFinder:
+    """An import hook that calls a function after the import of torch.cuda, which may be long after pytest started."""
 
     def __init__(self, call: Callable[[ModuleType], None]) -> None:
         self._call = call

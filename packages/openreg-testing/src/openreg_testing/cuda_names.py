@@ -84,10 +84,12 @@ class _Patches:
         self._before: list[tuple[Any, str, Any]] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
+        """Replaces an attribute of a module or class."""
         self._before.append((owner, name, vars(owner).get(name, _MISSING)))
         setattr(owner, name, value)
 
     def undo(self) -> None:
+        """Restores all replaced attributes, the last one first."""
         while self._before:
             owner, name, value = self._before.pop()
             if value is _MISSING:
@@ -107,11 +109,13 @@ class _Translation:
         self.type = device_type
         self.module: Any = torch.get_device_module(device_type)
         self._patches = _Patches()
-        self._local = threading.local()  # depth: the number of nested calls of the thread that see the real names
+        self._local = threading.local()  # depth: the nested calls of the thread to code that sees the real names
         self._originals: dict[type, type] = {}  # the accelerator's class for each replacement class
         translation = self
 
         class CudaNames(TorchFunctionMode):
+            """The mode that translates the arguments and results of functions of PyTorch."""
+
             def __torch_function__(
                 self, function: Any, _types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
             ) -> Any:
@@ -143,7 +147,7 @@ class _Translation:
         return value
 
     def outward(self, value: Any) -> Any:
-        """Returns a result with a device of the accelerator translated to cuda, except in code that sees real names."""
+        """Returns a result with the accelerator's device translated to cuda, except in the accelerator's own code."""
         if isinstance(value, self.torch.device) and value.type == self.type and not self._depth:
             return self.torch.device("cuda", value.index)
         return value
@@ -183,9 +187,10 @@ class _Translation:
         return function
 
     def _call_with_real_names(self, original: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """Calls a function of the accelerator, which sees the accelerator's name, and translates the result."""
         args = [self.inward(value) for value in args]
         kwargs = {name: self.inward(value) for name, value in kwargs.items()}
-        self._local.depth = self._depth + 1  # the accelerator's code sees the real names
+        self._local.depth = self._depth + 1
         try:
             with self.torch._C.DisableTorchFunction():
                 result = original(*args, **kwargs)
@@ -198,12 +203,15 @@ class _Translation:
         return getattr(self._local, "depth", 0)
 
     def _class(self, original: Any) -> Any:
+        """Returns a class that makes instances of ``original``, and that ``isinstance`` treats as ``original``."""
         really = self._call_with_real_names
 
         def instance_of(instance: object, expected: type) -> bool:
             return isinstance(instance, expected)
 
         class Named(type):
+            """The metaclass of replacement classes, which forwards their uses to the original class."""
+
             def __call__(cls, *args: Any, **kwargs: Any) -> Any:
                 return really(original, args, kwargs)
 
@@ -300,6 +308,7 @@ class _Translation:
         self._patches.set(self.torch, "get_default_device", lambda: self.outward(get_default_device()))
 
     def _first_argument_inward(self, owner: Any, name: str) -> None:
+        """Translates the first argument of a method."""
         original = vars(owner)[name]
 
         @functools.wraps(original)
@@ -369,6 +378,7 @@ class _Translation:
                 self._patches.set(accelerator, name, self.translated(original))
 
     def _follow_threads(self) -> None:
+        """Makes new threads and backward passes run inside the mode."""
         from torch import autograd
 
         start, run_backward = threading.Thread.start, autograd.graph._engine_run_backward
@@ -415,6 +425,7 @@ class _Translation:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
+        """Returns a context manager that enters the mode, unless this thread is inside of it."""
         from torch.overrides import _get_current_function_mode_stack
 
         if self.mode in _get_current_function_mode_stack():  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 """The counters, memory and error state of all devices of one type.
 
 Every backend is read through ``torch.accelerator`` and its module ``torch.<type>``. openreg also counts launches,
-copies and fallbacks. ``Backend.unknown`` lists what a backend does not measure.
+copies and fallbacks. ``WatchedDevices.unknown`` lists what a backend does not measure.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _increase(now: int | None, before: int | None) -> int | None:
     return now - before if before is not None and now >= before else now
 
 
-class Backend:
-    """The devices of one type. The constructor does not initialize them."""
+class WatchedDevices:
+    """All devices of one type, such as "openreg". The constructor does not initialize them."""
 
     def __init__(self, device_type: str) -> None:
         import torch

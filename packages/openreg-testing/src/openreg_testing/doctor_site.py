@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installations for single tests of the doctor: a folder with torch, the doctor, and packages that the test adds.
+"""Installations for tests of openreg-doctor, the command that checks a backend.
 
-Python runs without its site-packages (-S), so that only the folder is installed. The doctor and its children are
-forked from an interpreter that has imported torch. A test that needs another torch or another start uses ``fresh``.
+An installation is a folder with torch, the doctor, and the packages that a test adds. Python runs without its
+site-packages (-S), so that only the folder is installed. The doctor and its children are forked from an interpreter
+that has imported torch. A test that needs another torch, or a Python that starts anew, passes ``fresh=True``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Any
 
 from .fresh_children import FreshFamily
 
-SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
-OURS = ("openreg", "torch_openreg", "_openreg")
+SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")  # prefixes of the variables that the doctor does not inherit
+OURS = ("openreg", "torch_openreg", "_openreg")  # prefixes of the packages of this project in site-packages
 # Modules that the doctor and its probes import, except torch._dynamo, because the doctor would find its kernels.
 IMPORTED = (
     "packaging.requirements",

@@ -11,7 +11,7 @@ import pytest
 
 from openreg_testing.devices import accelerator_type, load_torch
 from openreg_testing.options import settings
-from openreg_testing.usage import RECORD
+from openreg_testing.usage import USAGE
 
 if TYPE_CHECKING:
     import torch
@@ -53,8 +53,8 @@ def allow_sync(request: pytest.FixtureRequest) -> Callable[[], AbstractContextMa
     """Returns a function that returns context managers in which a test marked ``no_sync`` may wait for its results."""
     from contextlib import nullcontext
 
-    record = request.node.stash.get(RECORD, None)
-    if record is None or (waits := record.waits) is None:
+    usage = request.node.stash.get(USAGE, None)
+    if usage is None or (waits := usage.waits) is None:
         return nullcontext
     return lambda: waits.reporting_to(None)
 

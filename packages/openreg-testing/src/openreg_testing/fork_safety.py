@@ -20,8 +20,8 @@ _DEVICES = ("cuda", "xpu", "mtia")
 _AUTOGRAD = "pt_autograd"
 
 
-class Thread(NamedTuple):
-    """A thread of this process."""
+class ForeignThread(NamedTuple):
+    """A thread of this process that Python did not start."""
 
     name: str
     library: str  # the library in whose code it waits; empty while it computes, "unknown" if the system hides it
@@ -62,7 +62,7 @@ def used_device() -> str:
     return ""
 
 
-def _foreign_threads() -> list[Thread]:
+def _foreign_threads() -> list[ForeignThread]:
     """Returns the threads that Python did not start; empty on a system without ``/proc``.
 
     The threads of GNU's OpenMP have no distinctive name, but they wait in code of libgomp. The threads of OpenBLAS,
@@ -77,11 +77,12 @@ def _foreign_threads() -> list[Thread]:
     for folder in folders:
         with contextlib.suppress(OSError):  # the thread has ended
             name = (folder / "comm").read_text().strip()
-            threads.append(Thread(name, _library(folder, ranges)))
+            threads.append(ForeignThread(name, _library(folder, ranges)))
     return threads
 
 
 def _library(thread: Path, ranges: list[tuple[int, int, str]]) -> str:
+    """Returns the library in whose code a thread waits; see ``ForeignThread.library``."""
     try:
         fields = (thread / "syscall").read_text().split()  # ends with the address of the next instruction
     except OSError:
@@ -91,6 +92,7 @@ def _library(thread: Path, ranges: list[tuple[int, int, str]]) -> str:
 
 
 def _mapped_code() -> list[tuple[int, int, str]]:
+    """Returns (first address, end address, file name) of each executable mapping of this process."""
     ranges = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         fields = line.split(maxsplit=5)

@@ -43,7 +43,7 @@ from .workers import ADDRESS, PATIENCE, REPLY, attend, fork, send_part, serve_fo
 
 __all__ = ["Answer", "ForkServer", "Lost", "SpawnServer", "Worker", "attend", "can_fork", "send_part"]
 
-_LAST_LINES = 40
+_LAST_LINES = 40  # of the output, for Lost.output
 _LINES_BEFORE_A_CRASH = 10
 _POLL_INTERVAL = 0.5  # seconds, for processes without a descriptor that becomes readable at their end
 
@@ -63,8 +63,8 @@ class Lost:
     output: str  # the last lines that the worker wrote; after a crash, its stack
 
 
-class _Process(Protocol):
-    """A worker's process as seen by the client."""
+class _ProcessHandle(Protocol):
+    """The operations of the client on the process of a worker, which was forked or started."""
 
     def watched(self) -> list[int]:
         """Returns the descriptors that become readable when the process ends; empty without system support."""
@@ -83,12 +83,12 @@ class _Process(Protocol):
 
 
 class Worker:
-    """A process that serves one request after the other. Not thread-safe."""
+    """A worker as the client sees it: a process that serves one request after the other. Not thread-safe."""
 
     def __init__(
         self,
         connection: socket.socket,
-        process: _Process,
+        process: _ProcessHandle,
         output: IO[bytes],
         on_imports: Callable[[list[str]], None] | None = None,
     ) -> None:
@@ -292,7 +292,7 @@ class ForkServer:
 
 
 class _Forked:
-    """The process of a worker that the server forked."""
+    """The process of a worker that ``ForkServer`` forked."""
 
     def __init__(self, server: ForkServer, process: int, handles: list[int]) -> None:
         self._server = server
@@ -373,7 +373,7 @@ class SpawnServer:
 
 
 class _Spawned:
-    """The process of a worker that was started."""
+    """The process of a worker that ``SpawnServer`` started."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

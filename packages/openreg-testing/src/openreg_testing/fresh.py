@@ -73,8 +73,8 @@ class FreshPython:
         """Returns the result of ``subprocess.run([sys.executable, *arguments])``, with both streams captured as text.
 
         ``arguments`` are ``-c CODE``, ``-m MODULE ...`` or ``FILE ...``. ``env`` is the whole environment, and
-        ``folder`` the current folder. After ``timeout`` seconds the process and its children are killed, and
-        ``subprocess.TimeoutExpired`` is raised. The forked process runs its ``atexit`` functions and ends. With
+        ``folder`` the current folder. After ``timeout`` seconds the process is killed, a forked one with its children,
+        and ``subprocess.TimeoutExpired`` is raised. The forked process runs its ``atexit`` functions and ends. With
         ``finalize`` it also finalizes Python's modules, which with torch takes most of a second. ``fresh`` requires a
         newly started interpreter.
 

@@ -28,7 +28,7 @@ _NAME = b"a gate that was not opened in time"  # the driver keeps the address an
 _HEAD_START = 0.05  # seconds within which a call that fails to wait would return
 
 
-class _Kernel(ctypes.Structure):
+class _OrKernel(ctypes.Structure):
     """The structure orKernel of openreg.h, for a function of the C library."""
 
     _fields_ = (
@@ -75,7 +75,7 @@ class Gate:
         reader, writer = socket.socketpair()
         self._pairs.append((reader, writer))
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", LONGEST, 0))
-        kernel = _Kernel(_NAME, self._read, reader.fileno(), None)
+        kernel = _OrKernel(_NAME, self._read, reader.fileno(), None)
         if self._driver.orLaunchKernel(ctypes.c_void_p(stream.native_handle), ctypes.byref(kernel)):
             error = self._driver.orGetLastErrorMessage().decode()
             raise RuntimeError(f"Gate.close(): the gate cannot be closed: {error}")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The worker's side of ``isolation``: it runs tests of a session that another process reports.
+"""Runs the tests of ``--isolate`` in a worker, a process whose results the process of the pytest command reports.
 
-A forked worker has a copy of the session after collection. A started worker has collected the same tests itself. Each
-worker has separate fixtures and a separate capture. It writes no report to a terminal, a file or a connection of xdist.
+A forked worker has a copy of pytest's session after collection. A started worker has collected the same tests itself.
+Each worker has separate fixtures and a separate capture of output. It writes no report to a terminal, a file or a
+connection of xdist.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from . import fork_safety, workers
 
 REPORTER = "openreg-isolation"  # the name of the plug-in that requests workers
-_LEAF = (type(None), bool, int, float, str, bytes)
+_LEAF = (type(None), bool, int, float, str, bytes)  # types that every process can unpickle
 # The hooks that report a running test. The worker removes their implementations, because the client reports the test.
 _REPORTING_HOOKS = (
     "pytest_runtest_logstart",
@@ -41,7 +42,10 @@ def keys(items: list[pytest.Item]) -> dict[pytest.Item, Key]:
 
 
 class Isolated:
-    """A server of requests: "start" once, "run" for each test, and "finish", which tears down remaining fixtures."""
+    """The server of a worker's requests.
+
+    The requests are "start" once, "run" for each test, and "finish", which tears down the remaining fixtures.
+    """
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -89,6 +93,7 @@ class Isolated:
         return answer
 
     def _finish(self) -> None:
+        """Tears down the remaining fixtures."""
         self._session._setupstate.teardown_exact(None)
 
 

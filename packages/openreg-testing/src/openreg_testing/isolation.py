@@ -2,9 +2,9 @@
 """Tests in separate processes: ``--isolate``, and the marks that require a separate process.
 
 A device reads its settings once, when it is first used, and a crash ends the whole process. So a test with settings, or
-one that may crash, runs in a separate process, a worker. A server, which has collected all tests and run none, forks
-each worker. If forks are impossible, each worker is started and collects the tests again. The process of the pytest
-command reports the results of all workers.
+one that may crash, runs in a separate process, a worker. Workers are forked from a server, a process that has collected
+all tests and run none. If forks are impossible, each worker is started and collects the tests again. The process of the
+pytest command reports the results of all workers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .forks import Answer, ForkServer, Lost, SpawnServer, attend
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
-from .processes import Process, Run, record_warning
+from .processes import IsolatedRun, WorkerProcess, record_warning
 from .workers import ADDRESS
 
 LIMIT = 600.0  # seconds
@@ -102,7 +102,7 @@ def pytest_openreg_broken_device() -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Sets the seed before any code can use the device, and poison, which makes the effect of a race visible."""
+    """Sets the seed before any code can use the device, and poison, so that a racing read finds NaN."""
     seed = early_config.known_args_namespace.schedule_seed
     if seed is not None:
         for name, value in ((SEED, str(seed)), (POISON, os.environ.get(POISON, "1"))):
@@ -166,7 +166,7 @@ class _SpawnedWorkerLoop:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The way in which a test runs."""
+    """The way in which a test runs in a worker."""
 
     settings: dict[str, str]  # environment variables of its process
     seeds: int  # the number of seeds, each in a separate process; 0: run once, without a seed
@@ -182,7 +182,7 @@ class Isolation:
         self._plans: dict[pytest.Item, _Plan] = {}
         self._keys: dict[pytest.Item, Key] = {}
         self._server: ForkServer | SpawnServer | None = None
-        self._shared: Process | None = None  # runs the tests that need no separate process
+        self._shared: WorkerProcess | None = None  # runs the tests that need no separate process
         self._unforkable: str | None = None  # why forks are impossible
         self._since = ""  # the module, or other code, after which forks were found impossible
         self._threads = -1  # not counted yet
@@ -238,6 +238,7 @@ class Isolation:
         return report
 
     def _check_forks(self, place: str) -> None:
+        """Checks if this process can still be forked. ``place`` is the code that ran since the last check."""
         if self._unforkable is not None:
             return
         try:
@@ -324,6 +325,7 @@ class Isolation:
         return command
 
     def _warn_of_spawning(self) -> None:
+        """Reports a warning that names the module after whose import forks were impossible."""
         text = (
             "the processes of isolated tests are started, not forked, and each repeats imports and collection: "
             f"{self._unforkable} (noticed after {self._since}). If a module uses the device when it is imported, use "
@@ -357,7 +359,8 @@ class Isolation:
             item.session.shouldstop = run.answer["stop"]
         return True
 
-    def _run_once(self, item: pytest.Item, plan: _Plan, nextitem: pytest.Item | None) -> Run:
+    def _run_once(self, item: pytest.Item, plan: _Plan, nextitem: pytest.Item | None) -> IsolatedRun:
+        """Runs a test in a process of its own or in the shared worker, as its plan requires."""
         if plan.alone:
             process = self._process(plan.settings)
             try:
@@ -373,7 +376,7 @@ class Isolation:
             process.close()
         return run
 
-    def _run_schedules(self, item: pytest.Item, plan: _Plan) -> Run:
+    def _run_schedules(self, item: pytest.Item, plan: _Plan) -> IsolatedRun:
         """Runs a test under each seed in turn, up to the first seed that fails."""
         seconds = {"setup": 0.0, "call": 0.0, "teardown": 0.0}
         for seed in range(1, plan.seeds + 1):
@@ -393,19 +396,21 @@ class Isolation:
             report.user_properties.append(("openreg.schedules", seed))
         return run
 
-    def _explain_seed(self, run: Run, seed: int, seeds: int) -> None:
+    def _explain_seed(self, run: IsolatedRun, seed: int, seeds: int) -> None:
+        """Adds the seed, and the command that repeats the test with it, to the failed reports."""
         again = repeat.command(self._config, run.item.nodeid, f"--schedule-seed={seed}")
         text = f"Failed with schedule seed {seed}, the first failing seed of 1 to {seeds}. To repeat:"
         for report in run.reports:
             if report.failed:
                 loss.explain(report, f"seed {seed}", f"{text}\n    {again}")
 
-    def _process(self, settings: dict[str, str]) -> Process:
+    def _process(self, settings: dict[str, str]) -> WorkerProcess:
         assert self._server is not None
-        return Process(self._server, settings, self._limit)
+        return WorkerProcess(self._server, settings, self._limit)
 
-    def _run_in(self, process: Process, item: pytest.Item, nextitem: pytest.Item | None) -> Run:
-        run = Run(self._config, item)
+    def _run_in(self, process: WorkerProcess, item: pytest.Item, nextitem: pytest.Item | None) -> IsolatedRun:
+        """Runs a test in a worker, and returns its reports, or those of a failure if the worker ended."""
+        run = IsolatedRun(self._config, item)
         started = time.time()
         following = None if nextitem is None else self._keys[nextitem]
         answer = process.ask("run", self._keys[item], following, on_part=run.take)

@@ -10,6 +10,8 @@ from functools import cache
 
 import pytest
 
+# Settings of openreg. A seed determines the order of tasks of different streams. Poison is a byte pattern, NaN as a
+# number, with which memory is filled when it is allocated and when it is released.
 SEED = "OPENREG_SCHEDULE_SEED"
 POISON = "OPENREG_POISON"
 
@@ -57,6 +59,7 @@ def faults(item: pytest.Item) -> str:
 
 
 def _schedules(item: pytest.Item) -> int:
+    """Returns the number of seeds of the mark ``schedules``; 0 without the mark."""
     mark = item.get_closest_marker("schedules")
     if mark is None:
         return 0
@@ -68,6 +71,7 @@ def _schedules(item: pytest.Item) -> int:
 
 
 def _poison(item: pytest.Item) -> bool:
+    """Returns True if the test has the mark ``poison``."""
     mark = item.get_closest_marker("poison")
     if mark is not None and (mark.args or mark.kwargs):
         raise _invalid(item, mark, "no argument")
@@ -75,6 +79,7 @@ def _poison(item: pytest.Item) -> bool:
 
 
 def _device_settings(item: pytest.Item) -> dict[str, str]:
+    """Returns the environment variables of all marks ``device_settings`` of the test."""
     settings: dict[str, str] = {}
     for mark in item.iter_markers("device_settings"):  # the closest mark first, which takes precedence
         values = mark.kwargs.values()
@@ -115,5 +120,6 @@ def _declared() -> dict[str, frozenset[str]]:
 
 
 def _invalid(item: pytest.Item, mark: pytest.Mark, accepted: str) -> pytest.UsageError:
+    """Returns the error for a mark with invalid arguments. ``accepted`` describes the valid ones."""
     given = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
     return pytest.UsageError(f"{item.nodeid}: the mark {mark.name}({given}) is not accepted; it takes {accepted}")

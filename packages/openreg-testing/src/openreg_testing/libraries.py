@@ -25,21 +25,21 @@ else:
     import tomli as tomllib
 
 FOLDER = Path(__file__).parent
-SPECIFICATION = FOLDER / "device_spec.py"
+SPECIFICATION = FOLDER / "device_spec.py"  # a module that describes the device to transformers and diffusers
 # Processes that tests start inherit these variables, so that a pytest in one of them uses the device of this run.
 DEVICE_VARIABLE = "OPENREG_TEST_DEVICE"
 CUDA_VARIABLE = "OPENREG_TEST_CUDA_AS"
-FIELDS = ("device", "type", "module")
+FIELDS = ("device", "type", "module")  # fields in the values of variables, such as "{device}"
 # Device types that are part of torch. Libraries know them by name and need no specification.
 OF_TORCH = ("cpu", "cuda", "hpu", "meta", "mps", "mtia", "xla", "xpu")
 
 
 @dataclass(frozen=True)
 class Library:
-    """The variables that one library reads."""
+    """The environment variables from which one library chooses its device."""
 
     name: str
-    env: Mapping[str, str]
+    env: Mapping[str, str]  # variable -> value, which may contain the fields above
     spec: str = ""  # the variable for the path of a device specification; empty without one
 
 

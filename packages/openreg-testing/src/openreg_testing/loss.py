@@ -11,6 +11,7 @@ import pytest
 
 from .forks import Lost
 
+# Functions of pytest that call a test or a fixture. They and their callers are omitted from stacks.
 _CALLERS = re.compile(r"in (pytest_pyfunc_call|call_fixture_func|runtest|teardown_exact)$")
 
 

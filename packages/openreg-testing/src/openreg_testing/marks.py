@@ -18,7 +18,7 @@ import pytest
 from openreg_testing.budgets import budget
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
-from openreg_testing.usage import CURRENT, RECORD, Record, fail_if_device_lost, shown
+from openreg_testing.usage import CURRENT, USAGE, DeviceUsage, fail_if_device_lost, shown
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ _MARKS = {
     "this test and the next test gets a working device; --device implies it",
     "check_leaks": 'check_leaks(allowed="0"): the test fails if more than this many bytes stay on the device after it',
 }
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # leaked tensors that a failure describes
 
 # Bytes that fixtures of wider scope hold, by fixture. They outlive the test that first requested them.
 _BYTES_OF_FIXTURES = pytest.StashKey[dict[Any, int]]()
@@ -75,6 +75,7 @@ def _problem(item: pytest.Item) -> str:
 
 
 def _flag(item: pytest.Item, name: str) -> bool:
+    """Returns True if the test has this mark. Raises TypeError if the mark has arguments."""
     mark = item.get_closest_marker(name)
     if mark is not None and (mark.args or mark.kwargs):
         raise TypeError(f"the mark {name} takes no arguments, got {shown(mark)}")
@@ -92,6 +93,7 @@ def _strict(item: pytest.Item) -> bool | None:
 
 
 def _limit(item: pytest.Item) -> int | None:
+    """Returns the limit of the memory of the test's tensors in bytes, or None without a limit."""
     mark = item.get_closest_marker("memory_limit")
     if mark is None:
         return settings(item.config).memory_limit
@@ -123,20 +125,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     problem = _problem(item)
     if problem:
         pytest.fail(problem, pytrace=False)
-    record = item.stash.get(RECORD, None)
-    if record is None:
+    usage = item.stash.get(USAGE, None)
+    if usage is None:
         return
     fail_if_device_lost(item)
-    _fail_if_unmeasurable(item, record)
+    _fail_if_unmeasurable(item, usage)
     if _allowed(item) is not None:
         # Tensors that an earlier test left, for example a failed one, must not hide a leak of this test.
-        held = record.backend.settle(item.config.stash.get(_BYTES_HELD, 0)) or 0
+        held = usage.devices.settle(item.config.stash.get(_BYTES_HELD, 0)) or 0
         item.config.stash[_BYTES_HELD] = held
-        addresses = {_address(tensor) for tensor in record.backend.tensors()} if held else set()
+        addresses = {_address(tensor) for tensor in usage.devices.tensors()} if held else set()
         item.stash[_HELD_BEFORE] = (held, _bytes_of_fixtures(item), addresses)
 
 
-def _fail_if_unmeasurable(item: pytest.Item, record: Record) -> None:
+def _fail_if_unmeasurable(item: pytest.Item, usage: DeviceUsage) -> None:
     """Fails the test if the backend cannot measure what a check needs, because that check would always pass."""
     checks = {
         "fallbacks": ("no_fallback", _flag(item, "no_fallback") or settings(item.config).no_fallback),
@@ -144,16 +146,16 @@ def _fail_if_unmeasurable(item: pytest.Item, record: Record) -> None:
         "memory": ("memory_limit and check_leaks", _limit(item) is not None or _allowed(item) is not None),
     }
     for what, (name, is_active) in checks.items():
-        why = record.backend.unknown.get(what)
+        why = usage.devices.unknown.get(what)
         if is_active and why:
-            pytest.fail(f"{name} cannot be checked on {record.backend.type}: {why}", pytrace=False)
+            pytest.fail(f"{name} cannot be checked on {usage.devices.type}: {why}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Runs the test within its checks."""
-    record = item.stash.get(RECORD, None)
-    if record is None:
+    """Fails the test on the line of a forbidden fallback or host wait, and at its end if it needed too much memory."""
+    usage = item.stash.get(USAGE, None)
+    if usage is None:
         return (yield)
     strict = _strict(item)
     refused: list[str] = []
@@ -166,26 +168,27 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
     with ExitStack() as stack:
         if _flag(item, "no_fallback") or settings(item.config).no_fallback:
-            context = record.backend.refuse_fallbacks()
+            context = usage.devices.refuse_fallbacks()
             if context is not None:
                 stack.enter_context(context)
-        if strict is not None and record.waits is not None:
-            stack.enter_context(record.waits.reporting_to(refuse))
+        if strict is not None and usage.waits is not None:
+            stack.enter_context(usage.waits.reporting_to(refuse))
         outcome = yield
     if refused:  # the library caught the failure that refuse() raised
         pytest.fail(f"the host waited for the device at {', '.join(refused)} (no_sync, --no-sync)", pytrace=False)
-    _check_peak(item, record)
+    _check_peak(item, usage)
     return outcome
 
 
-def _check_peak(item: pytest.Item, record: Record) -> None:
-    limit, peak = _limit(item), record.backend.peak()
+def _check_peak(item: pytest.Item, usage: DeviceUsage) -> None:
+    """Fails the test if its peak memory exceeds its limit."""
+    limit, peak = _limit(item), usage.devices.peak()
     if limit is None or peak is None:
         return
-    record.facts["memory_limit"] = limit
+    usage.facts["memory_limit"] = limit
     if peak > limit:
         pytest.fail(
-            f"tensors of the test needed {show_exactly(peak)} on {record.backend.type}, and the limit is "
+            f"tensors of the test needed {show_exactly(peak)} on {usage.devices.type}, and the limit is "
             f"{show_exactly(limit)} (memory_limit, --memory-limit)",
             pytrace=False,
         )
@@ -197,11 +200,11 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, objec
     item = request.config.stash.get(CURRENT, None)
     if item is None or fixturedef.scope == "function" or _HELD_BEFORE not in item.stash:
         return (yield)
-    record = item.stash[RECORD]
-    before = record.backend.allocated() or 0
+    usage = item.stash[USAGE]
+    before = usage.devices.allocated() or 0
     outcome = yield
     held = item.config.stash.setdefault(_BYTES_OF_FIXTURES, {})
-    held[fixturedef] = (record.backend.allocated() or 0) - before
+    held[fixturedef] = (usage.devices.allocated() or 0) - before
     return outcome
 
 
@@ -211,6 +214,7 @@ def pytest_fixture_post_finalizer(fixturedef: Any, request: Any) -> None:
 
 
 def _bytes_of_fixtures(item: pytest.Item) -> int:
+    """Returns the bytes that fixtures of wider scope hold on the device."""
     return sum(item.config.stash.get(_BYTES_OF_FIXTURES, {}).values())
 
 
@@ -218,29 +222,30 @@ def _bytes_of_fixtures(item: pytest.Item) -> int:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """Checks for leaks after the teardown of the test's fixtures."""
     outcome = yield
-    record = item.stash.get(RECORD, None)
+    usage = item.stash.get(USAGE, None)
     # The traceback of a failure keeps the test's variables alive.
-    if record is not None and not record.failed and _HELD_BEFORE in item.stash:
-        _check_leaks(item, record)
+    if usage is not None and not usage.failed and _HELD_BEFORE in item.stash:
+        _check_leaks(item, usage)
     return outcome
 
 
-def _check_leaks(item: pytest.Item, record: Record) -> None:
+def _check_leaks(item: pytest.Item, usage: DeviceUsage) -> None:
+    """Fails the test if more bytes than allowed stay on the device, and describes the tensors that hold them."""
     held, of_fixtures, addresses = item.stash[_HELD_BEFORE]
     allowed = _allowed(item) or 0
     _release_objects(item)
     expected = max(held + _bytes_of_fixtures(item) - of_fixtures, 0)
-    stays = record.backend.settle(expected + allowed) or 0
+    stays = usage.devices.settle(expected + allowed) or 0
     item.config.stash[_BYTES_HELD] = stays
     left = stays - expected
     if left <= 0:
         return
-    record.facts["leaked_bytes"] = left
+    usage.facts["leaked_bytes"] = left
     if left > allowed:
-        names = _descriptions(tensor for tensor in record.backend.tensors() if _address(tensor) not in addresses)
-        record.facts["leaks"] = names
+        names = _descriptions(tensor for tensor in usage.devices.tensors() if _address(tensor) not in addresses)
+        usage.facts["leaks"] = names
         pytest.fail(
-            f"{show_exactly(left)} stay on {record.backend.type} after the test and its fixtures "
+            f"{show_exactly(left)} stay on {usage.devices.type} after the test and its fixtures "
             f"(check_leaks, --check-leaks): {'; '.join(names) or 'no Python object holds them'}",
             pytrace=False,
         )
@@ -254,6 +259,7 @@ def _release_objects(item: pytest.Item) -> None:
 
 
 def _address(tensor: torch.Tensor) -> int:
+    """Returns the address of a tensor's storage, or the tensor's id if it has no storage."""
     import torch
 
     with torch._C.DisableTorchFunction():
@@ -264,6 +270,7 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _descriptions(tensors: Iterable[torch.Tensor]) -> list[str]:
+    """Returns a line for each of the largest tensors: dtype, shape, size and the variable that holds it."""
     import torch
 
     with torch._C.DisableTorchFunction():
@@ -297,6 +304,7 @@ def _variable_of(tensor: torch.Tensor) -> str:
 
 
 def _contains(value: object, tensor: torch.Tensor) -> bool:
+    """Returns True if a list, tuple, set or dictionary directly contains the tensor."""
     if type(value) is dict:
         return any(item is tensor for item in value.values())
     return type(value) in (list, tuple, set) and any(item is tensor for item in value)  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from openreg_testing.sizes import size_in_bytes
 if TYPE_CHECKING:
     from openreg_testing.cuda_asked import CudaUses
 
-SETTINGS = pytest.StashKey["Settings"]()
+SETTINGS = pytest.StashKey["PluginSettings"]()
 CUDA_USES: pytest.StashKey[CudaUses] = pytest.StashKey()  # in runs on a device that is neither cuda nor named cuda
 ENVIRONMENT = pytest.StashKey[libraries.Environment]()
 
@@ -67,8 +67,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings from the command line and the environment."""
+class PluginSettings:
+    """The settings of the plug-in, from the command line and the environment."""
 
     device: str  # as given; empty without one
     option: str  # the source of the device: --device, or the environment variable
@@ -115,7 +115,7 @@ class Settings:
         return [name for name, present in given.items() if present]
 
 
-# What a backend must measure for an option to have an effect; see Backend.unknown.
+# What a backend must measure for an option to have an effect; see WatchedDevices.unknown.
 _MEASUREMENT_OF = {
     "--no-fallback": "fallbacks",
     "--no-sync": "host waits",
@@ -124,7 +124,7 @@ _MEASUREMENT_OF = {
 }
 
 
-def settings(config: pytest.Config) -> Settings:
+def settings(config: pytest.Config) -> PluginSettings:
     """Returns the settings of this run."""
     return config.stash[SETTINGS]
 
@@ -195,7 +195,7 @@ def pytest_load_initial_conftests(
     early_config.add_cleanup(lambda: _undo(undo))
     inherited = tuple(os.environ.get(name, "") for name in (libraries.DEVICE_VARIABLE, libraries.CUDA_VARIABLE))
 
-    def parsed(*, conftests_known: bool) -> Settings:
+    def parsed(*, conftests_known: bool) -> PluginSettings:
         names.claim()
         options = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
         try:
@@ -224,7 +224,8 @@ def pytest_load_initial_conftests(
     return outcome
 
 
-def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
+def _apply(given: PluginSettings, config: pytest.Config, undo: list[Any]) -> None:
+    """Stores the settings and applies them to the process. Appends functions to ``undo`` that revert the changes."""
     config.stash[SETTINGS] = given
     if given.device:
         environment = libraries.Environment(given.name)
@@ -258,13 +259,14 @@ def _inherit(name: str, value: str) -> Callable[[], None]:
     return restore
 
 
-def _require(given: Settings) -> None:
+def _require(given: PluginSettings) -> None:
+    """Raises UsageError if the device does not exist, or cannot measure what an option checks."""
     if given.device:
         devices.require(given.target, given.option)
     if given.sanitize:
         sanitize.require(given.target)
     if given.needing_device:
-        unknown = devices.Backend(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
+        unknown = devices.WatchedDevices(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
         for name in given.needing_device:
             why = unknown.get(_MEASUREMENT_OF.get(name, ""))
             if why:
@@ -276,7 +278,11 @@ def _undo(steps: list[Any]) -> None:
         steps.pop()()
 
 
-def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> Settings:
+def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> PluginSettings:
+    """Returns the settings. ``inherited`` are the values of --device and --cuda-as in the environment.
+
+    Raises UsageError if they are invalid.
+    """
     values = {name: getattr(options, _destination(name)) for name in _OPTIONS}
     device, option, cuda_as, cuda_option = values["device"], "--device", values["cuda-as"], "--cuda-as"
     if device is None and cuda_as is None:
@@ -285,7 +291,7 @@ def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> Settings:
     for name in ("device", "cuda-as", "report"):
         if values[name] == "":
             raise pytest.UsageError(f"--{name}: expected a value, got an empty one")
-    given = Settings(
+    given = PluginSettings(
         device or "",
         option,
         cuda_as or "",
@@ -311,7 +317,8 @@ def _memory_limit(text: str | None) -> int | None:
         raise pytest.UsageError(f"--memory-limit {text}: {error}") from None
 
 
-def _check(given: Settings) -> None:
+def _check(given: PluginSettings) -> None:
+    """Raises UsageError if settings are invalid or contradict each other."""
     kind, other = given.device.partition(":")[0], given.cuda_as.partition(":")[0]
     cuda_as = f"{given.cuda_option} {given.cuda_as}"
     if other in ("cpu", "cuda"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A worker process as seen by the process that reports: its reports of a test, and the test's output."""
+"""A worker of ``--isolate`` as seen by the process that reports its tests: their reports and their output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .forks import Answer, ForkServer, Lost, SpawnServer, Worker
 
 
 @dataclass
-class Run:
-    """The reports and the reply of a worker for one test."""
+class IsolatedRun:
+    """The run of one test in a worker: its reports, and the worker's reply."""
 
     config: pytest.Config
     item: pytest.Item
     reports: list[pytest.TestReport] = field(default_factory=list)
-    answer: dict[str, Any] = field(default_factory=dict)
+    answer: dict[str, Any] = field(default_factory=dict)  # the reply; empty if the worker ended during the test
 
     def take(self, part: tuple[str, Any]) -> None:
         """Records a report, or reports a warning, that a worker sent while the test ran."""
@@ -45,7 +45,7 @@ class Run:
         return bool(over) or not self.answer.get("device") or any(report.skipped for report in self.reports)
 
 
-class Process:
+class WorkerProcess:
     """A worker and the output of its tests, which stays readable after a crash."""
 
     def __init__(self, server: ForkServer | SpawnServer, settings: dict[str, str], limit: float) -> None:
@@ -98,6 +98,7 @@ class Process:
 
 
 def _report_warning(item: pytest.Item, data: dict[str, Any]) -> None:
+    """Reports a warning of a worker, as one of the same class if this process has that class."""
     module, name = data["category"]
     category = getattr(sys.modules.get(module), name, None)
     try:

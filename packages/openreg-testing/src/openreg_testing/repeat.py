@@ -65,6 +65,7 @@ def arguments(config: pytest.Config) -> list[str]:
 
 
 def _options_of_environment() -> list[str]:
+    """Returns the options in PYTEST_ADDOPTS."""
     try:
         return shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
     except ValueError:  # a malformed value, which pytest itself reports

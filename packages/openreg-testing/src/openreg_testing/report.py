@@ -11,7 +11,7 @@ import pytest
 from openreg_testing import repeat
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes
-from openreg_testing.summary import Result, lines, results, watched_of
+from openreg_testing.summary import ReportedTest, lines, results, watched_of
 
 _TEMPLATE = "report.html.j2"
 
@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"report: {path}")
 
 
-def render(config: pytest.Config, found: list[Result]) -> str:
+def render(config: pytest.Config, found: list[ReportedTest]) -> str:
     """Returns the HTML page for the results."""
     import jinja2
 
@@ -67,5 +67,5 @@ def render(config: pytest.Config, found: list[Result]) -> str:
     )
 
 
-def _idle(found: list[Result]) -> list[Result]:
+def _idle(found: list[ReportedTest]) -> list[ReportedTest]:
     return [result for result in found if result.never_launched]

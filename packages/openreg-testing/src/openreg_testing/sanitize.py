@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The option ``--sanitize``: a test fails if work of its streams has no order, with the line that is missing.
+"""The option ``--sanitize``: a test fails if the package openreg-sanitizer finds a wrong use of memory in it.
 
-openreg-sanitizer does the work. It observes from the first test to the last, and each test has the findings of its
-call. Findings of fixtures belong to no test.
+Most findings are races: two tasks, or a task and the host, use the same memory, and nothing orders them. Such a finding
+names the synchronization that is missing. The sanitizer observes the device from the first test to the last. A test
+fails for the findings of its call, not for those of its fixtures.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fails the test that made a finding, after its own failure if it has one."""
+    """Fails a test that passed and in which the sanitizer found something."""
     if item.config.stash.get(_SESSION, None) is None:
         return (yield)
     with _module("openreg_sanitizer").sanitizer("collect") as observed:

@@ -17,7 +17,7 @@ from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes
 from openreg_testing.usage import facts_of
 
-RESULTS = pytest.StashKey["dict[str, Result]"]()
+RESULTS = pytest.StashKey["dict[str, ReportedTest]"]()
 _MOST_PLACES = 10
 _DEFAULT_DEVICE = (
     "  That is more than half. Tests that name no device make their tensors on the CPU: --default-device makes them on "
@@ -26,8 +26,8 @@ _DEFAULT_DEVICE = (
 
 
 @dataclass
-class Result:
-    """The result of one test."""
+class ReportedTest:
+    """The result of one test, from the reports of its phases."""
 
     name: str
     outcome: str = "passed"
@@ -40,12 +40,12 @@ class Result:
         return self.outcome == "passed" and self.facts.get("launches") == 0
 
 
-def results(config: pytest.Config) -> dict[str, Result]:
+def results(config: pytest.Config) -> dict[str, ReportedTest]:
     """Returns the results of the tests that have run so far, by their node ids."""
     return config.stash.setdefault(RESULTS, {})
 
 
-def watched_of(found: Iterable[Result]) -> list[Result]:
+def watched_of(found: Iterable[ReportedTest]) -> list[ReportedTest]:
     """Returns the results of tests that ran on a watched device; other results may have facts from isolation."""
     return [result for result in found if "device" in result.facts]
 
@@ -53,11 +53,11 @@ def watched_of(found: Iterable[Result]) -> list[Result]:
 class _Gatherer:
     """A plug-in that collects results from the reports of this process and of xdist's workers."""
 
-    def __init__(self, found: dict[str, Result]) -> None:
+    def __init__(self, found: dict[str, ReportedTest]) -> None:
         self._found = found
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        result = self._found.setdefault(report.nodeid, Result(report.nodeid))
+        result = self._found.setdefault(report.nodeid, ReportedTest(report.nodeid))
         result.facts.update(facts_of(report))
         if report.outcome == "passed" and result.outcome == "passed" and hasattr(report, "wasxfail"):
             result.outcome = "xpassed"
@@ -70,6 +70,7 @@ class _Gatherer:
 
 
 def _word(report: pytest.TestReport) -> str:
+    """Returns the outcome of a report; "error" for a failed setup or teardown."""
     return report.outcome if report.when == "call" or report.outcome == "skipped" else "error"
 
 
@@ -91,7 +92,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(line)
 
 
-def lines(watched: list[Result], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
+def lines(watched: list[ReportedTest], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
     """Returns the lines of the section; with ``idle``, also the passed tests that never launched a kernel.
 
     ``default_device`` is True if the device was PyTorch's default device. ``again`` returns the command that repeats a
@@ -109,7 +110,7 @@ def lines(watched: list[Result], *, idle: bool, default_device: bool, again: Cal
     ]
 
 
-def _totals(watched: list[Result]) -> list[str]:
+def _totals(watched: list[ReportedTest]) -> list[str]:
     def total(name: str) -> int:
         return sum(result.facts.get(name, 0) for result in watched)
 
@@ -119,7 +120,7 @@ def _totals(watched: list[Result]) -> list[str]:
     return [f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"]
 
 
-def _fallbacks(watched: list[Result]) -> list[str]:
+def _fallbacks(watched: list[ReportedTest]) -> list[str]:
     counts: Counter[str] = Counter()
     for result in watched:
         counts.update(result.facts.get("fallbacks", {}))
@@ -130,7 +131,7 @@ def _fallbacks(watched: list[Result]) -> list[str]:
     return [f"fallbacks to the CPU: {counts.total()} in {_tests(tests)}: {named}"]
 
 
-def _waits(watched: list[Result]) -> list[str]:
+def _waits(watched: list[ReportedTest]) -> list[str]:
     total = sum(result.facts.get("waits", 0) for result in watched)
     places: Counter[str] = Counter()
     for result in watched:
@@ -143,7 +144,7 @@ def _waits(watched: list[Result]) -> list[str]:
     return [*found, f"  and {more} more lines"] if more > 0 else found
 
 
-def _memory(watched: list[Result]) -> list[str]:
+def _memory(watched: list[ReportedTest]) -> list[str]:
     most = max(watched, key=lambda result: result.facts.get("peak_bytes", 0))
     peak = most.facts.get("peak_bytes", 0)
     if not peak:
@@ -153,16 +154,16 @@ def _memory(watched: list[Result]) -> list[str]:
     return [f"peak memory: {show_bytes(peak)}{budget}, in {most.name}"]
 
 
-def _leaks(watched: list[Result]) -> list[str]:
+def _leaks(watched: list[ReportedTest]) -> list[str]:
     leaking = [result for result in watched if result.facts.get("leaked_bytes")]
     return [f"leak: {show_bytes(item.facts['leaked_bytes'])} in {item.name}" for item in leaking]
 
 
-def _errors(watched: list[Result]) -> list[str]:
+def _errors(watched: list[ReportedTest]) -> list[str]:
     return [f"device error: {item.name}: {item.facts['error']}" for item in watched if "error" in item.facts]
 
 
-def _cuda(watched: list[Result], again: Callable[[str], str]) -> list[str]:
+def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]:
     """Lists library lines that mean CUDA: their tests pass, although the code runs elsewhere than on the device."""
     places: dict[str, tuple[str, str]] = {}  # what the line does, and the first test that reached it
     for result in watched:
@@ -190,7 +191,7 @@ def _order_of_places(place: str) -> tuple[bool, str, int]:
     return Path(file).is_absolute(), file, int(line)
 
 
-def _idle(watched: list[Result], default_device: bool) -> list[str]:
+def _idle(watched: list[ReportedTest], default_device: bool) -> list[str]:
     idle = [result for result in watched if result.never_launched]
     passed = [result for result in watched if result.outcome == "passed"]
     if not idle:
@@ -202,7 +203,7 @@ def _idle(watched: list[Result], default_device: bool) -> list[str]:
     ]
 
 
-def _named(idle: list[Result], passed: list[Result]) -> list[str]:
+def _named(idle: list[ReportedTest], passed: list[ReportedTest]) -> list[str]:
     """Returns one line for all cases of a parametrized test; the file of --openreg-report lists each case."""
     cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
     lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]

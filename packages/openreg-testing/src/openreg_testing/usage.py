@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Facts about what each test did on the device, and attribution of device errors to the test that caused them.
 
-The facts are ``user_properties`` of the test's report, named ``openreg.<fact>``. Thus xdist and forked workers
-transfer them, and JUnit XML contains them.
+Facts are recorded of *watched* tests: of all tests if --device or --cuda-as names an accelerator, and of those with one
+of MARKS if the run names no device. The facts are ``user_properties`` of the test's report, named ``openreg.<fact>``.
+Thus xdist and forked workers transfer them, and JUnit XML contains them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.devices import Backend, Counts, accelerator_type
+from openreg_testing.devices import Counts, WatchedDevices, accelerator_type
 from openreg_testing.options import CUDA_USES, settings
 from openreg_testing.waits import HostWaits
 
@@ -22,18 +23,18 @@ __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 PREFIX = "openreg."
 MARKS = ("no_fallback", "no_sync", "memory_limit", "check_leaks", "launch_budget", "sound_device")
 
-RECORD = pytest.StashKey["Record"]()
+USAGE = pytest.StashKey["DeviceUsage"]()
 CURRENT = pytest.StashKey["pytest.Item | None"]()  # in the config's stash: the test that is being watched
-_BACKEND = pytest.StashKey["Backend | None"]()
+_DEVICES = pytest.StashKey["WatchedDevices | None"]()
 _LOST = pytest.StashKey[str]()  # the message for tests after the loss of the device
 
 
 @dataclass
-class Record:
-    """A test in progress on watched devices."""
+class DeviceUsage:
+    """The measurements of a watched test while it runs."""
 
-    backend: Backend
-    before: Counts
+    devices: WatchedDevices
+    before: Counts  # the counters when the test began
     waits: HostWaits | None  # None if not requested, because recording costs a warning for each wait
     failed: bool = False
     error: str = ""  # the device's error
@@ -52,7 +53,7 @@ def shown(mark: pytest.Mark) -> str:
     return f"{mark.name}({', '.join(arguments)})"
 
 
-def backend(item: pytest.Item) -> Backend | None:
+def watched_devices(item: pytest.Item) -> WatchedDevices | None:
     """Returns the devices on which the test is watched, or None.
 
     They are the devices of --device, or the accelerator if a mark of the test requires one.
@@ -62,20 +63,20 @@ def backend(item: pytest.Item) -> Backend | None:
     marked = not target and any(item.get_closest_marker(name) for name in MARKS)
     if target == "cpu" or not (target or marked):
         return None
-    if _BACKEND not in config.stash:
+    if _DEVICES not in config.stash:
         device_type = target or accelerator_type()
-        config.stash[_BACKEND] = Backend(device_type) if device_type else None
-    return config.stash[_BACKEND]
+        config.stash[_DEVICES] = WatchedDevices(device_type) if device_type else None
+    return config.stash[_DEVICES]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Watches a test from its first fixture to the last."""
-    devices = backend(item)
+    devices = watched_devices(item)
     if devices is None:
         return (yield)
     waits = HostWaits(item.path, item.config.rootpath) if _needs_waits(item) else None
-    item.stash[RECORD] = Record(devices, devices.counts(), waits)
+    item.stash[USAGE] = DeviceUsage(devices, devices.counts(), waits)
     devices.reset_peak()
     item.config.stash[CURRENT] = item
     try:
@@ -97,8 +98,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except BaseException:
-        if RECORD in item.stash:
-            item.stash[RECORD].failed = True
+        if USAGE in item.stash:
+            item.stash[USAGE].failed = True
             _take_device_error(item)
         raise
 
@@ -109,8 +110,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         outcome = yield
     except BaseException:
-        if RECORD in item.stash:
-            item.stash[RECORD].failed = True
+        if USAGE in item.stash:
+            item.stash[USAGE].failed = True
             _take_device_error(item)
         raise
     _fail_on_device_error(item)
@@ -128,8 +129,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         _take_device_error(item)
         raise
     finally:
-        if RECORD in item.stash:
-            _add_facts(item, item.stash[RECORD])
+        if USAGE in item.stash:
+            _add_facts(item, item.stash[USAGE])
 
 
 def fail_if_device_lost(item: pytest.Item) -> None:
@@ -139,20 +140,21 @@ def fail_if_device_lost(item: pytest.Item) -> None:
 
 
 def _fail_on_device_error(item: pytest.Item) -> None:
+    """Synchronizes the devices, and fails the test if one has an error."""
     error = _take_device_error(item)
     if error:
-        item.stash[RECORD].failed = True
+        item.stash[USAGE].failed = True
         problem = f"the device failed in this test, after the call that caused it had returned: {error}"
         pytest.fail(problem, pytrace=False)
 
 
 def _take_device_error(item: pytest.Item) -> str:
     """Synchronizes the devices and returns their error, empty without one; clears it for later tests."""
-    record = item.stash.get(RECORD, None) if _LOST not in item.config.stash else None
-    error = record.backend.wait() if record is not None else ""
-    if record is not None and error:
-        record.error = error
-        left = record.backend.recover()
+    usage = item.stash.get(USAGE, None) if _LOST not in item.config.stash else None
+    error = usage.devices.wait() if usage is not None else ""
+    if usage is not None and error:
+        usage.error = error
+        left = usage.devices.recover()
         if left:
             item.config.stash.setdefault(
                 _LOST,
@@ -162,19 +164,20 @@ def _take_device_error(item: pytest.Item) -> str:
     return error
 
 
-def _add_facts(item: pytest.Item, record: Record) -> None:
-    counts, waits = record.backend.counts().since(record.before), record.waits
+def _add_facts(item: pytest.Item, usage: DeviceUsage) -> None:
+    """Adds the facts of a test to the properties of its report."""
+    counts, waits = usage.devices.counts().since(usage.before), usage.waits
     facts: dict[str, Any] = {
-        "device": record.backend.type,
+        "device": usage.devices.type,
         "launches": counts.launches,
         "copies": counts.copies,
         "bytes_copied": counts.bytes_copied,
         "fallbacks": counts.fallbacks,
-        "waits": None if waits is None or "host waits" in record.backend.unknown else waits.total,
+        "waits": None if waits is None or "host waits" in usage.devices.unknown else waits.total,
         "waits_of_library": None if waits is None else dict(waits.of_library) or None,
-        "peak_bytes": record.backend.peak(),
-        "error": record.error or None,
+        "peak_bytes": usage.devices.peak(),
+        "error": usage.error or None,
         "cuda": (CUDA_USES in item.config.stash and item.config.stash[CUDA_USES].take()) or None,
-        **record.facts,
+        **usage.facts,
     }
     item.user_properties.extend((PREFIX + name, value) for name, value in facts.items() if value is not None)

@@ -3,8 +3,8 @@
 
 No backend counts host waits, but openreg, CUDA and others warn of each. A warning filter in front of all others takes
 these warnings. They reach neither ``pytest.warns`` in a test nor a filter that makes them errors. Python calls the
-filter while the waiting frames are on the stack, so each wait has a place. Waits of this plug-in do not count, nor do
-those in which pytest reads tensors to print the values of a failed test.
+filter while the waiting frames are on the stack, so each wait has a place: a file and a line. Two kinds of waits are
+not counted: those of this plug-in, and those in which pytest reads tensors to print the values of a failed test.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Place = tuple[str, int]  # file, line
 
 
 class HostWaits:
-    """The host waits in the contexts of ``recording()``, counted by place."""
+    """The host waits in the contexts of ``recording()``, counted by place, as in "tests/test_a.py:12"."""
 
     def __init__(self, test_file: Path, root: Path) -> None:
         self.of_tests: Counter[str] = Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prepares a process to test a device: applies settings, imports the backend and checks that the device exists."""
+"""Prepares a process to test a device: imports the backend, and checks that the device exists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Setup:
     """A task that prepares a worker for the device under test."""
 
     device: str
-    imports: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()  # the modules that register the backend
     manifest: Manifest = field(default_factory=Manifest)
 
     def run(self) -> dict[str, Any]:

@@ -19,30 +19,30 @@ STATUSES: tuple[Status, ...] = ("passed", "failed", "excused", "skipped")
 
 
 @dataclass(frozen=True)
-class Result:
+class ConformanceResult:
     """The result of one test, or of one operator in one dtype."""
 
     suite: str
     name: str  # suite::test
     status: Status  # excused: an expected failure of the manifest
     reason: str = ""  # why it failed or was skipped
-    promises: tuple[str, ...] = ()  # the rows of the table of hooks that the test covers
+    promises: tuple[str, ...] = ()  # the rows of openreg-doctor's table of hooks that the test covers
     seconds: float = 0.0
     excluded: bool = False  # skipped by the manifest
 
 
 @dataclass
 class Card:
-    """All results of a run."""
+    """All results of a run of the kit."""
 
     device: str
     torch: str
-    results: list[Result] = field(default_factory=list)
+    results: list[ConformanceResult] = field(default_factory=list)
     operators: list[Scorecard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # problems that belong to no single test
     suites: tuple[str, ...] = ()  # suites of which at least one test has to run
 
-    def all_results(self) -> list[Result]:
+    def all_results(self) -> list[ConformanceResult]:
         """Returns the results of all tests, and one result for each operator and dtype."""
         return [*self.results, *(result for card in self.operators for result in _operator_results(card))]
 
@@ -108,24 +108,25 @@ class Card:
         }
 
 
-def _operator_results(card: Scorecard) -> Iterator[Result]:
+def _operator_results(card: Scorecard) -> Iterator[ConformanceResult]:
+    """Yields one result for each operator and dtype."""
     for report in card.reports:
         reason = "; ".join(f"{check}: {text}" for check, text in report["failures"].items())
         expected_failure = card.manifest.operator(report["name"]).fails
         status: Status = "passed" if not reason else "excused" if expected_failure else "failed"
         name = f"operators::{report['name']}::{report['dtype']}"
-        yield Result("operators", name, status, reason, (), report.get("seconds", 0.0))
+        yield ConformanceResult("operators", name, status, reason, (), report.get("seconds", 0.0))
 
 
 def apply_exclusion(
     suite: str, name: str, outcome: str, reason: str, known: Exclusion, **others: Any
-) -> tuple[Result, str]:
+) -> tuple[ConformanceResult, str]:
     """Applies the manifest's entry `known` to a test.
 
     Returns the result, and a problem if the entry is no longer needed, else "".
     """
     if outcome == "failed" and known.fails:
-        return Result(suite, name, "excused", f"{known.fails} ({reason})", **others), ""
+        return ConformanceResult(suite, name, "excused", f"{known.fails} ({reason})", **others), ""
     needless = outcome == "passed" and known.fails and known.strict
     note = (
         f"{name}: the manifest lists an expected failure ({known.fails}), but the test passes; delete the entry"
@@ -133,7 +134,7 @@ def apply_exclusion(
         else ""
     )
     status: Status = "passed" if outcome == "passed" else "skipped" if outcome == "skipped" else "failed"
-    return Result(suite, name, status, reason, **others), note
+    return ConformanceResult(suite, name, status, reason, **others), note
 
 
 def show(card: Card, verbose: bool = False) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The arguments and the exit status of the kit."""
+"""The command line of the conformance kit: its arguments, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
 from .operators.tasks import APART, CHECKS, COMPILED, ON_DEMAND, TABLE
-from .pool import Lost, Pool, Processes
+from .pool import FailedTask, Processes, WorkerPool
 
 if TYPE_CHECKING:
     from .card import Card
@@ -191,6 +191,7 @@ def _conformance(options: argparse.Namespace) -> int:
 
 
 def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processes: Processes) -> Card:
+    """Runs the selected tests and returns their results."""
     found = _probe(setup, processes)
     card = cards.Card(setup.device, found["torch"])
     if options.pytorch_tests is not None:
@@ -245,6 +246,7 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
 
 
 def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None) -> int:
+    """Prints and writes the results, and returns the exit status. ``old`` is the scorecard of --compare."""
     cards.show(card, options.verbose)
     if old is not None:
         found = comparison.changes(old, card)
@@ -297,6 +299,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _suites(options: argparse.Namespace) -> list[str]:
+    """Returns the names of the suites to run. Raises WrongUseError for an unknown name."""
     known = [OPERATORS, *suite_tests.names()]
     for name in options.suite:
         if name not in known:
@@ -312,6 +315,7 @@ def _suites(options: argparse.Namespace) -> list[str]:
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
+    """Raises WrongUseError for options that exclude each other."""
     of_operators = {
         "--op": options.op,
         "--dtype": options.dtype,
@@ -337,6 +341,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 
 def _setup(options: argparse.Namespace) -> Setup:
+    """Returns the task that prepares the workers. Raises WrongUseError if the options name no usable backend."""
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError as error:
@@ -368,9 +373,9 @@ def _exists(module: str) -> bool:
 
 def _probe(setup: Setup, processes: Processes) -> dict[str, Any]:
     """Initializes the device in a process and returns the result of Setup.run(). Raises WrongUseError if that fails."""
-    with Pool((setup,), 1, 1.0, setup.manifest.environment, processes=processes) as pool:
+    with WorkerPool((setup,), 1, 1.0, setup.manifest.environment, processes=processes) as pool:
         outcome = pool.probe()
-    if isinstance(outcome, Lost):
+    if isinstance(outcome, FailedTask):
         if outcome.reason.startswith("NoDeviceError: "):
             raise WrongUseError(outcome.reason.removeprefix("NoDeviceError: "))
         last = f"\n{outcome.output}" if outcome.output else ""

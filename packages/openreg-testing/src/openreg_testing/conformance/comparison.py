@@ -16,7 +16,7 @@ class ComparisonError(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
+class StatusChange:
     """A test whose status differs between two runs."""
 
     name: str
@@ -39,12 +39,12 @@ def read(path: Path) -> dict[str, Any]:
     return data
 
 
-def changes(old: dict[str, Any], card: Card) -> list[Change]:
+def changes(old: dict[str, Any], card: Card) -> list[StatusChange]:
     """Returns the tests whose status changed: first new failures, then tests that failed before, then the others."""
     before = {test["name"]: test["status"] for test in old["tests"]}
     after = {result.name: result.status for result in card.all_results()}
     found = [
-        Change(name, before.get(name, ""), after.get(name, ""))
+        StatusChange(name, before.get(name, ""), after.get(name, ""))
         for name in dict.fromkeys([*after, *before])
         if before.get(name, "") != after.get(name, "")
     ]

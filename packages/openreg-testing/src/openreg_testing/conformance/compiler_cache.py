@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of processes that compile, with an empty cache: cached code would hide what this run generates."""
+"""Settings of processes that compile with Inductor, whose cache of earlier runs would hide the code of this run."""
 
 import contextlib
 import tempfile

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The fixtures and the decorator of the suites' tests, and the pytest plug-in that runs them in a worker.
 
-The docstring of a test states what PyTorch expects, and `promise` names the rows of the doctor's table of hooks that
-it covers. If a backend has not implemented an optional row, its test is skipped with the reason.
+The docstring of a test states what PyTorch expects, and `promise` names the rows of the table of hooks that it covers.
+That table is a file of openreg-doctor, with a row for each hook, name or registration of a backend that PyTorch uses.
+If a backend has not implemented an optional row, its test is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from openreg_doctor.table import Row
 
 
-class Device:
+class DeviceUnderTest:
     """The device under test, as tests use it."""
 
     def __init__(self, name: str) -> None:
@@ -93,7 +94,7 @@ def rows() -> dict[str, Row]:
 
 
 @pytest.fixture
-def device() -> Iterator[Device]:
+def device() -> Iterator[DeviceUnderTest]:
     """The device under test. After the test, the first device is current again and has no pending tasks."""
     import torch
 
@@ -101,7 +102,7 @@ def device() -> Iterator[Device]:
 
     name = subject.device()
     torch.manual_seed(2026)
-    here = Device(name)
+    here = DeviceUnderTest(name)
     yield here
     try:
         if not here.is_cpu:
@@ -113,7 +114,7 @@ def device() -> Iterator[Device]:
 
 
 @pytest.fixture
-def accelerator(device: Device) -> Device:
+def accelerator(device: DeviceUnderTest) -> DeviceUnderTest:
     """The device under test, for tests of features that the CPU does not have."""
     if device.is_cpu:
         pytest.skip("the CPU is not an accelerator")
@@ -121,7 +122,7 @@ def accelerator(device: Device) -> Device:
 
 
 @pytest.fixture
-def streams(accelerator: Device) -> Device:
+def streams(accelerator: DeviceUnderTest) -> DeviceUnderTest:
     """The device under test, for tests that need streams."""
     import torch
 
@@ -162,6 +163,7 @@ def _with_type(error: BaseException | None) -> str:
 
 
 def _is_unclaimed(error: BaseException) -> bool:
+    """Returns True if an error means that the backend has not implemented an interface."""
     from .operators import subject
 
     if isinstance(error, AttributeError):  # a name that the device module lacks; the module may be any object

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own table of operators on nested tensors of layout torch.jagged, compared on the CPU and the device."""
+"""Compares the device with the CPU for PyTorch's own table of operators on nested tensors of layout torch.jagged."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ManifestError(Exception):
 
 
 @dataclass(frozen=True)
-class Operator:
+class OperatorExpectations:
     """The expectations for an entry of PyTorch's table of operators. Each text is a reason, or empty."""
 
     fails: str = ""  # it may fail; a whole run reports a problem if it passes
@@ -79,16 +79,17 @@ class Manifest:
     most_failing: int | None = None  # maximal number of entries with `fails`
     only_listed: bool = False  # operators without an entry are not run
     variants: bool = False  # a name under [operators] includes its variants: div includes div.floor_rounding
-    operators: Mapping[str, Operator] = field(default_factory=dict)
+    operators: Mapping[str, OperatorExpectations] = field(default_factory=dict)
     tests: Mapping[str, Exclusion] = field(default_factory=dict)
     pytorch: Mapping[str, Exclusion] = field(default_factory=dict)
 
-    def operator(self, name: str) -> Operator:
+    def operator(self, name: str) -> OperatorExpectations:
         """Returns the expectations for an entry of PyTorch's table; empty ones if the manifest does not list it."""
         return self._operator(name) or _NOTHING
 
-    def _operator(self, name: str) -> Operator | None:
-        found: Operator | None = _find(self.operators, name)
+    def _operator(self, name: str) -> OperatorExpectations | None:
+        """Returns the expectations for an entry, or else for the operator of which it is a variant, or None."""
+        found: OperatorExpectations | None = _find(self.operators, name)
         if found is None and self.variants and "." in name:
             return self._operator(name.rpartition(".")[0])
         return found
@@ -122,10 +123,11 @@ class Manifest:
                 raise ManifestError(f"{self.path}: [{table}] {name!r} names no {kind}{hint}")
 
 
-_NOTHING, _NO_TEST = Operator(), Exclusion()
+_NOTHING, _NO_TEST = OperatorExpectations(), Exclusion()
 
 
 def _find(table: Mapping[str, Any], name: str) -> Any:
+    """Returns the entry of this name, else the first one whose pattern matches it, else None."""
     exact = table.get(name)
     if exact is not None:
         return exact
@@ -157,7 +159,7 @@ def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:
     return _Parser(data, path, torch).manifest()
 
 
-_TEXTS = tuple(item.name for item in fields(Operator) if item.type == "str")
+_TEXTS = tuple(item.name for item in fields(OperatorExpectations) if item.type == "str")
 # The keys that each table accepts, with the types of their values.
 _TOP = {
     "device": str,
@@ -200,6 +202,8 @@ def known_dtype(name: str) -> bool:
 
 
 class _Parser:
+    """The parser of one manifest. Its methods return checked values, and raise ManifestError for invalid ones."""
+
     def __init__(self, data: Mapping[str, Any], path: str, torch: str) -> None:
         self.data = data
         self.path = path
@@ -228,6 +232,7 @@ class _Parser:
         )
 
     def error(self, where: str, what: str) -> ManifestError:
+        """Returns the error for a place of the file."""
         return ManifestError(f"{self.path}: {where} {what}")
 
     def checked(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
@@ -274,6 +279,7 @@ class _Parser:
         return text
 
     def entries(self, table: str, accepted: Mapping[str, type], make: Any) -> Mapping[str, Any]:
+        """Returns the entries of a table that apply to this version of torch, each made by `make(entry, where)`."""
         found = {}
         for name, value in self.data.get(table, {}).items():
             where = f"[{table}.{name!r}]"
@@ -286,7 +292,7 @@ class _Parser:
         """Returns True if an entry applies to this version of torch."""
         return not self.torch or _release(entry.get("since", "")) <= self.torch
 
-    def operator(self, entry: Mapping[str, Any], where: str) -> Operator:
+    def operator(self, entry: Mapping[str, Any], where: str) -> OperatorExpectations:
         texts = {key: self.reason(entry[key], f"{where} {key}") for key in _TEXTS if key in entry}
         differs = {}
         for check, value in entry.get("differs", {}).items():
@@ -294,7 +300,7 @@ class _Parser:
             item = self.checked(item, f"{where} differs {check!r}", _DIFFERENCE)
             if self.applies(item):
                 differs[check] = self.reason(item.get("reason", ""), f"{where} differs {check!r}")
-        return Operator(
+        return OperatorExpectations(
             **texts,
             comparable=entry.get("comparable", True),
             dtypes=tuple(self.dtype(name, where) for name in self.names(entry.get("dtypes", []), f"{where} dtypes")),
@@ -305,7 +311,7 @@ class _Parser:
             differs=differs,
         )
 
-    def differing(self, operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
+    def differing(self, operators: Mapping[str, OperatorExpectations]) -> Mapping[str, OperatorExpectations]:
         """Returns the operators with the entries of [[differing]] added."""
         found = dict(operators)
         for value in self.data.get("differing", ()):

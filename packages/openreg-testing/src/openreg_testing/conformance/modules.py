@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons of the modules of PyTorch's own list (ModuleInfo) on the CPU and on the device."""
+"""Compares the device with the CPU for the modules of PyTorch's own list (ModuleInfo)."""
 
 import copy
 from collections.abc import Callable, Iterator

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A pool of processes for tasks that may crash or hang. The pool replaces the process of a task that does.
 
-A task is an object with a method ``run()`` whose result can be pickled. A started process runs the preparing tasks,
-which import modules and use no device. Then it forks a second process, which runs the other tasks. A crash of that
-one costs milliseconds, because another one is forked. Forking is impossible if, for example, a backend uses its device
-when it is imported. Then the started process runs the tasks itself, and a crash costs a new start.
+A task is an object with a method ``run()`` whose result can be pickled. A started process runs the *preparing tasks* of
+the pool, which import modules and use no device. Then it forks a second process, which runs the other tasks. A crash of
+that one costs milliseconds, because another one is forked. Forking is impossible if, for example, a backend uses its
+device when it is imported. Then the started process runs the tasks itself, and a crash costs a new start.
 
 A process that forks has run only preparing tasks, so the next pool can reuse it (``Processes``).
 """
@@ -29,24 +29,24 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 SERVED_BY = "openreg_testing.conformance.pool:serve"
 
 
-class Task(Protocol):
+class WorkerTask(Protocol):
     """An object that a worker runs."""
 
     def run(self) -> Any:
-        """Runs in the worker and returns a value that can be pickled, or an Answer or Lost."""
+        """Runs in the worker. Returns a value that can be pickled, or a CompletedTask or FailedTask."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The result of a task; `spent` is true if its process must be replaced."""
+class CompletedTask:
+    """The value that a task returned; `spent` is true if its process must be replaced."""
 
     value: Any
     spent: bool = False
 
 
 @dataclass(frozen=True)
-class Lost:
-    """The reason why a task has no result, and the last lines of its process's output."""
+class FailedTask:
+    """The reason why a task returned no value, and the last lines of its process's output."""
 
     reason: str
     output: str = ""
@@ -67,52 +67,55 @@ class Prepare:
     """The first request to a process, which each pool that reuses the process repeats."""
 
     path: tuple[str, ...]  # sys.path of the process that sends the request
-    tasks: tuple[Task, ...]
+    tasks: tuple[WorkerTask, ...]
 
-    def run(self) -> Answer | Lost:
-        """Runs the preparing tasks. Returns (result of the first task, True if the process forks), or the Lost task."""
+    def run(self) -> CompletedTask | FailedTask:
+        """Runs the preparing tasks, up to the first that fails, and returns that one as a FailedTask.
+
+        If none fails, the value is (value of the first task, True if this process forks the others).
+        """
         sys.path[:] = self.path
         outcomes = []
         for task in self.tasks:
             outcome = attempt(task)
-            if isinstance(outcome, Lost):
+            if isinstance(outcome, FailedTask):
                 return outcome
             outcomes.append(outcome)
         _Host.begin()
-        return Answer((outcomes[0].value, _Host.server is not None))
+        return CompletedTask((outcomes[0].value, _Host.server is not None))
 
 
 @dataclass(frozen=True)
 class Limited:
-    """Any other request: a task, its timeout in seconds, and whether it needs a fork that has run no other task."""
+    """A request to run a task within `limit` seconds; with `fresh`, in a fork that has run no other task."""
 
-    task: Task
+    task: WorkerTask
     limit: float
     fresh: bool
 
-    def run(self) -> Answer | Lost:
+    def run(self) -> CompletedTask | FailedTask:
         """Runs the task in a fork if the process forks, otherwise in the process itself."""
         return _Host.run(self.task, self.limit, self.fresh)
 
 
-def serve(request: Prepare | Limited) -> Answer | Lost:
+def serve(request: Prepare | Limited) -> CompletedTask | FailedTask:
     """Handles a request in a started process."""
     return request.run()
 
 
-def attempt(task: Task) -> Answer | Lost:
-    """Runs a task. An exception is printed and returned as Lost, and the process continues."""
+def attempt(task: WorkerTask) -> CompletedTask | FailedTask:
+    """Runs a task. An exception is printed and returned as a FailedTask, and the process continues."""
     try:
         value = task.run()
     except Exception as error:
         traceback.print_exc()
         first = str(error).strip().splitlines()[:1]
-        return Lost(": ".join([type(error).__name__, *first]), traceback.format_exc())
-    return value if isinstance(value, (Answer, Lost)) else Answer(value)
+        return FailedTask(": ".join([type(error).__name__, *first]), traceback.format_exc())
+    return value if isinstance(value, (CompletedTask, FailedTask)) else CompletedTask(value)
 
 
 class _Host:
-    """The state of this process as one from which others are forked."""
+    """The fork server of this process, and its current worker. Both are None unless this process forks."""
 
     server: forks.ForkServer | None = None
     worker: forks.Worker | None = None
@@ -127,7 +130,7 @@ class _Host:
             cls.server = forks.ForkServer(attempt)
 
     @classmethod
-    def run(cls, task: Task, limit: float, fresh: bool) -> Answer | Lost:
+    def run(cls, task: WorkerTask, limit: float, fresh: bool) -> CompletedTask | FailedTask:
         """Runs a task in a fork, which is kept for the next task unless it must be replaced.
 
         Without a fork server the task runs in this process, and `limit` and `fresh` have no effect.
@@ -140,22 +143,22 @@ class _Host:
         if cls.worker is None:
             cls.worker = cls.server.worker()
         found = cls.worker.ask(task, limit)
-        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
-        assert isinstance(outcome, (Answer, Lost))
-        if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):
+        outcome = FailedTask(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        assert isinstance(outcome, (CompletedTask, FailedTask))
+        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.spent):
             cls.worker.end()
             cls.worker = None
-            return Answer(outcome.value) if isinstance(outcome, Answer) else outcome
+            return CompletedTask(outcome.value) if isinstance(outcome, CompletedTask) else outcome
         return outcome
 
 
 @dataclass(frozen=True)
-class _Process:
+class _PreparedProcess:
     """A started process that has run the preparing tasks."""
 
     worker: forks.Worker
-    first: Any  # the result of the first preparing task
-    forks: bool
+    first: Any  # the value of the first preparing task
+    forks: bool  # True if it runs other tasks in forks, and stays reusable
 
 
 class Processes:
@@ -194,7 +197,7 @@ def _key(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(environment.items()))
 
 
-class Pool:
+class WorkerPool:
     """A pool of `jobs` processes, each of which first runs the tasks of `prepare`.
 
     A task times out after `limit` seconds. With `processes`, the pool takes processes of its `environment` from them
@@ -203,7 +206,7 @@ class Pool:
 
     def __init__(
         self,
-        prepare: Sequence[Task],
+        prepare: Sequence[WorkerTask],
         jobs: int,
         limit: float,
         environment: Mapping[str, str] | None = None,
@@ -216,9 +219,9 @@ class Pool:
         self.environment = {**ONE_THREAD, **(environment or {})}
         self.processes = processes or Processes()
         self.owns_processes = processes is None
-        self.spare: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        self.spare: queue.SimpleQueue[_PreparedProcess] = queue.SimpleQueue()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -236,50 +239,51 @@ class Pool:
             else:
                 process.worker.end()
 
-    def probe(self) -> Answer | Lost:
-        """Prepares a process and returns the result of its first preparing task."""
+    def probe(self) -> CompletedTask | FailedTask:
+        """Prepares a process and returns the value of its first preparing task."""
         process = self._start()
-        if isinstance(process, Lost):
+        if isinstance(process, FailedTask):
             return process
         self.spare.put(process)
-        return Answer(process.first)
+        return CompletedTask(process.first)
 
-    def ask(self, task: Task, *, fresh: bool = False) -> Answer | Lost:
+    def ask(self, task: WorkerTask, *, fresh: bool = False) -> CompletedTask | FailedTask:
         """Runs one task and returns its result, in a process that is kept for the next task unless it must be replaced.
 
         With ``fresh``, the process has run no other task, provided that processes can be forked.
         """
         try:
-            process: _Process | Lost = self.spare.get_nowait()
+            process: _PreparedProcess | FailedTask = self.spare.get_nowait()
         except queue.Empty:
             process = self._start()
-        if isinstance(process, Lost):
-            return Lost(f"the process did not start: {process.reason}", process.output)
+        if isinstance(process, FailedTask):
+            return FailedTask(f"the process did not start: {process.reason}", process.output)
         # A process that forks enforces the timeout on its fork and survives; it may need longer to start that fork.
         timeout = self.limit + START_LIMIT if process.forks else self.limit
         found = process.worker.ask(Limited(task, self.limit, fresh), timeout)
-        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
-        assert isinstance(outcome, (Answer, Lost))
-        if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):
+        outcome = FailedTask(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        assert isinstance(outcome, (CompletedTask, FailedTask))
+        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.spent):
             process.worker.end()
         else:
             self.spare.put(process)
         return outcome
 
-    def _start(self) -> _Process | Lost:
+    def _start(self) -> _PreparedProcess | FailedTask:
+        """Starts or reuses a process and runs the preparing tasks in it."""
         worker = self.processes.take(self.environment)
         found = worker.ask(Prepare(tuple(sys.path), self.prepare), START_LIMIT)
-        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
-        if isinstance(outcome, Lost):
+        outcome = FailedTask(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        if isinstance(outcome, FailedTask):
             worker.end()
             return outcome
         first, forking = outcome.value
-        return _Process(worker, first, forking)
+        return _PreparedProcess(worker, first, forking)
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer | Lost]]:
+    def run(self, tasks: Iterable[WorkerTask]) -> Iterator[tuple[WorkerTask, CompletedTask | FailedTask]]:
         """Yields every task with its result, in the order in which they end."""
-        waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-        done: queue.SimpleQueue[tuple[Task, Answer | Lost]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[WorkerTask, CompletedTask | FailedTask]] = queue.SimpleQueue()
         count = 0
         for task in tasks:
             waiting.put(task)
@@ -294,7 +298,7 @@ class Pool:
                 try:
                     outcome = self.ask(task)
                 except Exception as error:  # without a result the caller would wait forever
-                    outcome = Lost(f"the pool failed: {type(error).__name__}: {error}")
+                    outcome = FailedTask(f"the pool failed: {type(error).__name__}: {error}")
                 done.put((task, outcome))
 
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self.jobs, count))]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .manifest import Exclusion, Manifest, ManifestError, Operator, known_dtype
+from .manifest import Exclusion, Manifest, ManifestError, OperatorExpectations, known_dtype
 
 _MODES = ("mandatory_success", "skip", "xfail", "xfail_strict")
 _ACCEPTED = {
@@ -54,6 +54,8 @@ def parse(text: str, path: str) -> Manifest:
 
 
 class _Reader:
+    """The reader of one file. Its methods return checked values, and raise ManifestError for invalid ones."""
+
     def __init__(self, path: str) -> None:
         self.path = path
 
@@ -94,7 +96,7 @@ class _Reader:
             raise self.error(where, f"has an entry without a name: {dict(row)!r}")
         return str(row["name"])
 
-    def operator(self, row: Mapping[str, Any], everywhere: Sequence[Mapping[str, Any]]) -> Operator:
+    def operator(self, row: Mapping[str, Any], everywhere: Sequence[Mapping[str, Any]]) -> OperatorExpectations:
         own = self.rows(row.get("dtypes"), "dtypes") or everywhere
         tolerances = {}
         for item in (*everywhere, *own):
@@ -102,7 +104,7 @@ class _Reader:
                 precision = self.table(item["precision"], "precision")
                 tolerances[self.dtype(item)] = (self.number(precision, "rtol"), self.number(precision, "atol"))
         fails = f"force_xfail in {self.path}" if row.get("force_xfail") else ""
-        return Operator(fails=fails, dtypes=tuple(self.dtype(item) for item in own), tolerances=tolerances)
+        return OperatorExpectations(fails=fails, dtypes=tuple(self.dtype(item) for item in own), tolerances=tolerances)
 
     def dtype(self, row: Mapping[str, Any]) -> str:
         name = self.name(row, "dtypes")
@@ -136,6 +138,7 @@ class _Reader:
         return {**named, **rest}
 
     def mode(self, value: Any, key: str) -> Exclusion:
+        """Returns the exclusion that a mode means."""
         if value not in _MODES:
             raise self.error(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
         reason = f"{key}: {value} in {self.path}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the tests of the suites one by one in workers; each worker runs pytest on one test at a time."""
+"""Runs the tests of the folder ``suites`` in workers, each of which runs pytest on one test at a time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 from . import compiler_cache
 from .bring_up import Setup
-from .card import Result, apply_exclusion
-from .pool import Answer, Lost, Pool, Processes
+from .card import ConformanceResult, apply_exclusion
+from .pool import CompletedTask, FailedTask, Processes, WorkerPool
 
 FOLDER = Path(__file__).parent / "suites"
 SECONDS_PER_TEST = 300.0
@@ -51,7 +51,7 @@ class Collect:
 
     def run(self) -> list[Listed]:
         """Returns the tests. Raises SuiteError if pytest cannot collect them."""
-        recorder = _Recorder()
+        recorder = _PytestRecorder()
         files = [str(FOLDER / f"test_{suite}.py") for suite in self.suites]
         status = _pytest(["--collect-only", *files], recorder)
         if status != 0 or recorder.errors:
@@ -65,22 +65,22 @@ class RunTest:
 
     test: Listed
 
-    def run(self) -> Answer:
-        """Returns (outcome, reason, seconds)."""
+    def run(self) -> CompletedTask:
+        """Returns (outcome, reason, seconds); the outcome is "passed", "failed" or "skipped"."""
         from .operators import subject
 
-        recorder = _Recorder()
+        recorder = _PytestRecorder()
         start = time.monotonic()
         _pytest([f"{FOLDER / self.test.node}"], recorder)
         seconds = time.monotonic() - start
         if not recorder.outcome:
-            return Answer(("failed", "\n".join(recorder.errors) or "pytest did not run the test", seconds))
+            return CompletedTask(("failed", "\n".join(recorder.errors) or "pytest did not run the test", seconds))
         if recorder.outcome == "failed":
             subject.reset(subject.device())
-        return Answer((recorder.outcome, recorder.reason, seconds), bool(subject.spent()))
+        return CompletedTask((recorder.outcome, recorder.reason, seconds), bool(subject.spent()))
 
 
-class _Recorder:
+class _PytestRecorder:
     """A pytest plug-in that keeps the collected tests, the errors, and the result of the last test."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class _Recorder:
             self.outcome = "passed"
 
 
-def _pytest(arguments: list[str], recorder: _Recorder) -> int:
+def _pytest(arguments: list[str], recorder: _PytestRecorder) -> int:
     import pytest
 
     # The suites need only their own plug-in; other installed plug-ins are for the user's tests.
@@ -131,7 +131,7 @@ def run(
     limit: float = SECONDS_PER_TEST,
     shard: tuple[int, int] = (1, 1),
     processes: Processes | None = None,
-) -> Iterator[tuple[Result, str]]:
+) -> Iterator[tuple[ConformanceResult, str]]:
     """Yields the result of each test, and a problem if the manifest's entry for the test is wrong, else "".
 
     `shard` is (K, N) and selects the K-th of N parts. Raises SuiteError if the tests cannot be collected, and
@@ -142,10 +142,10 @@ def run(
     collect = Collect(tuple(names() if whole else suites))
     with (
         compiler_cache.empty_cache() as settings,
-        Pool((setup, collect), jobs, limit, {**settings, **manifest.environment}, processes=processes) as pool,
+        WorkerPool((setup, collect), jobs, limit, {**settings, **manifest.environment}, processes=processes) as pool,
     ):
         collected = pool.ask(collect)
-        if isinstance(collected, Lost):
+        if isinstance(collected, FailedTask):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
         tests: list[Listed] = collected.value
         manifest.refuse_unknown("tests", [test.name for test in tests], () if whole else suites)
@@ -157,17 +157,17 @@ def run(
         for test in selected:
             if manifest.test(test.name).skip:
                 reason = manifest.test(test.name).skip
-                yield Result(test.suite, test.name, "skipped", reason, test.promises, excluded=True), ""
+                yield ConformanceResult(test.suite, test.name, "skipped", reason, test.promises, excluded=True), ""
         tasks = [RunTest(test) for test in selected if not manifest.test(test.name).skip]
         for task, outcome in pool.run(tasks):
             assert isinstance(task, RunTest)
             test = task.test
-            status, reason, seconds = _lost_result(test, outcome) if isinstance(outcome, Lost) else outcome.value
+            status, reason, seconds = _lost_result(test, outcome) if isinstance(outcome, FailedTask) else outcome.value
             known = manifest.test(test.name)
             yield apply_exclusion(test.suite, test.name, status, reason, known, promises=test.promises, seconds=seconds)
 
 
-def _lost_result(test: Listed, outcome: Lost) -> tuple[str, str, float]:
+def _lost_result(test: Listed, outcome: FailedTask) -> tuple[str, str, float]:
     """Returns (outcome, reason, seconds) of a test whose process ended or timed out."""
     from .harness import explain_failure
 

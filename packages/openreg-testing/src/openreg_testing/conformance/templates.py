@@ -59,6 +59,8 @@ def _on(device: str, check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _mover(device: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Returns a function that copies a tensor to the device."""
+
     def move(value: torch.Tensor) -> torch.Tensor:
         """Returns a copy with unchanged strides and offset, because many of these tests depend on them."""
         if value.layout != torch.strided or value.device.type == torch.device(device).type or value.is_nested:

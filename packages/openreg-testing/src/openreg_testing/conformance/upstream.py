@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from .bring_up import Setup
-from .card import Result, apply_exclusion
+from .card import ConformanceResult, apply_exclusion
 from .manifest import Manifest
-from .pool import Answer, Lost, Pool
+from .pool import CompletedTask, FailedTask, WorkerPool
 
 # The files that are run by default: their tests are instantiated for each device type.
 FILES = (
@@ -138,8 +138,8 @@ class RunUpstreamTest:
     name: str  # Class::method
     seconds: float = field(default=0.0, compare=False)
 
-    def run(self) -> Answer:
-        """Returns (outcome, reason, seconds)."""
+    def run(self) -> CompletedTask:
+        """Returns (outcome, reason, seconds); the outcome is "passed", "failed" or "skipped"."""
         from .operators import subject
 
         test = _tests(self.file)[self.name]
@@ -155,14 +155,14 @@ class RunUpstreamTest:
                 (index for index in range(len(text) - 1, -1, -1) if re.match(r"\w[\w.]*(:|$)", text[index])), -1
             )
             print(wrong[0][1], file=stream)
-            return Answer(("failed", "\n".join(text[last:][:8]), seconds), bool(subject.spent()))
+            return CompletedTask(("failed", "\n".join(text[last:][:8]), seconds), bool(subject.spent()))
         if result.unexpectedSuccesses:
-            return Answer(("failed", "it passes, but PyTorch's own table lists an expected failure", seconds))
+            return CompletedTask(("failed", "it passes, but PyTorch's own table lists an expected failure", seconds))
         if result.skipped:
-            return Answer(("skipped", result.skipped[0][1], seconds))
+            return CompletedTask(("skipped", result.skipped[0][1], seconds))
         if result.expectedFailures:
-            return Answer(("skipped", "an expected failure in PyTorch's own table", seconds))
-        return Answer(("passed", "", seconds))
+            return CompletedTask(("skipped", "an expected failure in PyTorch's own table", seconds))
+        return CompletedTask(("passed", "", seconds))
 
 
 @functools.cache
@@ -227,7 +227,7 @@ def run(
     jobs: int,
     limit: float,
     shard: tuple[int, int] = (1, 1),
-) -> Iterator[tuple[Result, str]]:
+) -> Iterator[tuple[ConformanceResult, str]]:
     """Yields the result of each test, and a problem if the manifest's entry for the test is wrong, else "".
 
     `shard` is (K, N) and selects the K-th of N parts of the tests of all files. Raises UpstreamError if a file does not
@@ -241,10 +241,10 @@ def run(
     for file in chosen:
         suite = file.relative_to(folder).with_suffix("").as_posix()
         listing = ListFile(file)
-        with Pool((SetUpstream(setup, folder, file), listing), jobs, limit, manifest.environment) as pool:
+        with WorkerPool((SetUpstream(setup, folder, file), listing), jobs, limit, manifest.environment) as pool:
             listed = pool.ask(listing)
-            if isinstance(listed, Lost):
-                yield Result(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""
+            if isinstance(listed, FailedTask):
+                yield ConformanceResult(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""
                 continue
             names = {f"{suite}::{name}": name for name in listed.value}
             every += names
@@ -256,14 +256,14 @@ def run(
             tasks = []
             for full, name in selected.items():
                 if skip := manifest.pytorch_test(full).skip:
-                    yield Result(suite, full, "skipped", skip), ""
+                    yield ConformanceResult(suite, full, "skipped", skip), ""
                 else:
                     tasks.append(RunUpstreamTest(file, name))
             for task, outcome in pool.run(tasks):
                 assert isinstance(task, RunUpstreamTest)
                 full = f"{suite}::{task.name}"
                 status, reason, seconds = (
-                    ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
+                    ("failed", outcome.describe(), 0.0) if isinstance(outcome, FailedTask) else outcome.value
                 )
                 yield apply_exclusion(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:

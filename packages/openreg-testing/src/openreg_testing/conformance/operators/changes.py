@@ -17,24 +17,24 @@ from .transfer import Inputs, tensors_in
 OTHER_DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.complex64)
 NUMBERS = (-1000, 1000)  # beyond the dimensions, indices and counts of the table's samples
 CPU, SECOND = "cpu", "second"  # the device of a tensor that is moved away from the others
-FEW = 16  # the maximal number of elements that a reported call contains in full
+FEW = 16  # the maximal number of elements of a tensor whose values a reported call contains
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
-    """A description of a change, and the changed arguments.
+class ArgumentChange:
+    """A call with one changed argument: the description of the change, and all arguments.
 
     If `moved` is not None, it is the position of a tensor among the leaves of the arguments. The caller has to move
     this tensor to `to`: CPU, or SECOND, the second device of the backend.
     """
 
-    what: str
+    what: str  # such as "args[0]: one dimension more"
     inputs: Inputs
     moved: int | None = None
     to: str = ""
 
 
-def changes(inputs: Inputs) -> Iterator[Change]:
+def changes(inputs: Inputs) -> Iterator[ArgumentChange]:
     """Yields all changes of one argument, in an order that depends only on the arguments.
 
     The yielded tensors are new ones or those of the sample, so callers must not write to them.
@@ -49,11 +49,11 @@ def changes(inputs: Inputs) -> Iterator[Change]:
     has_several_tensors = len(tensors_in(inputs)) > 1
     for position, leaf in enumerate(leaves):
         for what, value in _replacements(leaf):
-            yield Change(f"{names[position]}: {what}", with_leaf(position, value))
+            yield ArgumentChange(f"{names[position]}: {what}", with_leaf(position, value))
         # A tensor without dimensions counts as a number, which PyTorch accepts on any device.
         if has_several_tensors and isinstance(leaf, torch.Tensor) and leaf.dim() > 0:
-            yield Change(f"{names[position]}: on the CPU", inputs, position, CPU)
-            yield Change(f"{names[position]}: on a second device", inputs, position, SECOND)
+            yield ArgumentChange(f"{names[position]}: on the CPU", inputs, position, CPU)
+            yield ArgumentChange(f"{names[position]}: on a second device", inputs, position, SECOND)
     yield from _lengths(inputs)
 
 
@@ -106,7 +106,7 @@ def _resized(tensor: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
     return tensor.index_select(dimension, torch.arange(size).clamp(max=max(old_size - 1, 0)))
 
 
-def _lengths(inputs: Inputs) -> Iterator[Change]:
+def _lengths(inputs: Inputs) -> Iterator[ArgumentChange]:
     """Yields changes of lists of numbers, such as sizes and strides, to one number fewer and one more."""
     args, kwargs = inputs
     places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
@@ -114,7 +114,7 @@ def _lengths(inputs: Inputs) -> Iterator[Change]:
         if isinstance(value, (list, tuple)) and value and all(type(item) is int for item in value):
             for what, numbers in (("fewer", value[:-1]), ("more", [*value, value[-1]])):
                 where = f"args[{place}]" if isinstance(place, int) else f"kwargs[{place!r}]"
-                yield Change(f"{where}: one number {what}", _with(inputs, place, type(value)(numbers)))
+                yield ArgumentChange(f"{where}: one number {what}", _with(inputs, place, type(value)(numbers)))
 
 
 def _with(inputs: Inputs, place: int | str, value: Any) -> Inputs:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks calls in which one argument is changed. The device must raise if the CPU raises, and else compute its result.
 
-It must raise in the call itself, not later by an asynchronous error. A fault has one of five names, which a manifest
-may list under `differs`:
+It must raise in the call itself, not later by an asynchronous error. Each changed call is a *case* with a number. A
+fault of the device has one of five names, which a manifest may list under `differs`:
 
 - ``arguments: lost``: the kernel causes an asynchronous error, which makes the device unusable. On a GPU, invalid
   indices in device memory have this effect.
@@ -25,16 +25,16 @@ import torch
 
 from ..._platform import little_memory
 from . import subject
-from .changes import CPU, SECOND, Change, call_of, changes
+from .changes import CPU, SECOND, ArgumentChange, call_of, changes
 from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .tasks import CASE_PREFIX
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 3
 LARGEST = 10_000  # maximal number of elements of a sample's operands; other checks run the larger samples
@@ -42,7 +42,7 @@ COPIES = 64  # copies of a result that are freed, so that the next call gets mem
 MEMORY = 4 << 30  # maximal memory of a call in bytes; calls that need more are not compared
 
 
-def check_arguments(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_arguments(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Runs the changed calls numbered in `report.cases` on the CPU and on the device, and reports faults."""
     torch.zeros(1, device=subject.device())  # initializes the device before the limit of memory applies
     begin, end = report.cases
@@ -55,7 +55,7 @@ def check_arguments(op: Any, dtype: torch.dtype, report: Report) -> None:
                 report.fail(f"arguments: {kind}", f"{change.what}: {reason}: {call_of(op.name, change.inputs)}"[:600])
 
 
-def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
+def changes_of(op: Any, dtype: torch.dtype, report: EntryReport) -> Iterator[ArgumentChange]:
     """Yields the changes of a few small samples, in a fixed order. Omits those to a device that does not exist."""
     for sample in small_samples(op, dtype, report):
         for change in changes(inputs_of(sample)):
@@ -63,7 +63,7 @@ def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
                 yield change
 
 
-def place_of(change: Change) -> torch.device | None:
+def place_of(change: ArgumentChange) -> torch.device | None:
     """Returns the device to which a change moves a tensor, or None if it does not exist or is the device under test."""
     name = subject.device()
     if name == "cpu" or (change.to == SECOND and torch.accelerator.device_count() < 2):
@@ -71,7 +71,7 @@ def place_of(change: Change) -> torch.device | None:
     return torch.device("cpu") if change.to == CPU else torch.device(name, 1)
 
 
-def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
+def small_samples(op: Any, dtype: torch.dtype, report: EntryReport) -> list[Any]:
     """Returns at most SAMPLES of the table's samples, none with more than LARGEST elements."""
     small = [
         sample
@@ -81,7 +81,7 @@ def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
     return report.choose(small, SAMPLES)
 
 
-def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, str] | None:
+def fault(op: Any, change: ArgumentChange, number: int, report: EntryReport) -> tuple[str, str] | None:
     """Runs a changed call on both devices and returns (one of the five names above, reason), or None."""
     ours = call(op, change, subject.device(), number)
     theirs = call(op, change, "cpu", number)
@@ -108,7 +108,9 @@ def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, st
     return None
 
 
-def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance: tuple[float, float]) -> bool:
+def is_defined(
+    op: Any, change: ArgumentChange, theirs: CallOutcome, number: int, tolerance: tuple[float, float]
+) -> bool:
     """Returns True if the CPU's result can be reproduced, whatever its memory contained before.
 
     Some operators draw random numbers, some kernels read beyond an operand, and some write only a part of a result.
@@ -150,7 +152,7 @@ def filled_memory() -> Iterator[None]:
         deterministic.fill_uninitialized_memory = fills
 
 
-def call(op: Any, change: Change, device: str, number: int) -> Outcome:
+def call(op: Any, change: ArgumentChange, device: str, number: int) -> CallOutcome:
     """Runs the changed call on a device and returns its outcome."""
     announce(number, "cpu" if device == "cpu" else "device")
     args, kwargs = arguments_on(op, change, device)
@@ -162,7 +164,7 @@ def announce(number: int, where: str) -> None:
     print(CASE_PREFIX, number, where, file=sys.stderr, flush=True)
 
 
-def arguments_on(op: Any, change: Change, device: str) -> Inputs:
+def arguments_on(op: Any, change: ArgumentChange, device: str) -> Inputs:
     """Returns copies of the arguments on `device`. A tensor that the change moves is on the device of place_of()."""
     torch.manual_seed(2026)
     inputs: Inputs = copy_inputs(op, change.inputs, device)
@@ -170,7 +172,7 @@ def arguments_on(op: Any, change: Change, device: str) -> Inputs:
     return inputs if change.moved is None or place is None else with_moved(inputs, change.moved, place)
 
 
-def lacks_memory(outcome: Outcome) -> bool:
+def lacks_memory(outcome: CallOutcome) -> bool:
     """Returns True if a call needed more memory than MEMORY."""
     text = str(outcome.error)
     return isinstance(outcome.error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text

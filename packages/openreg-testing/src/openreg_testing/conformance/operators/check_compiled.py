@@ -18,12 +18,12 @@ from .check_random import draws
 from .check_results import Computation
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Code:
     breaks: int = 0  # graph breaks
 
 
-def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_compiled(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the compiled sample with the most dimensions, forward and backward."""
     if not is_registered():
         report.fail("compiled", f"no code generator is registered with Inductor for {subject.device()!r}")
@@ -84,7 +84,7 @@ def is_registered() -> bool:
     return get_scheduling_for_device(subject.device()) is not None
 
 
-def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) -> tuple[Outcome, Code]:
+def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) -> tuple[CallOutcome, Code]:
     """Compiles and runs a sample on a device. Returns the outcome and counts of the code. Clears Dynamo's caches."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
@@ -106,7 +106,7 @@ def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) 
 
 
 def on_cpu_difference(
-    theirs: Outcome, expected: Outcome, tolerance: tuple[float, float] | None, values: bool
+    theirs: CallOutcome, expected: CallOutcome, tolerance: tuple[float, float] | None, values: bool
 ) -> str | None:
     """Returns the difference between the CPU's compiled result and its uncompiled one, or None."""
     if expected.error is not None:
@@ -130,7 +130,7 @@ def code_difference(ours: Code, theirs: Code) -> str | None:
 
 def random_difference(op: Any, sample: Any, gradient: bool, inputs: Inputs) -> str | None:
     """Returns an error or a difference if compiled code does not repeat random numbers after one seed, else None."""
-    once: Callable[[], Outcome] = lambda: compiled(op, sample, gradient, inputs, subject.device())[0]  # noqa: E731
+    once: Callable[[], CallOutcome] = lambda: compiled(op, sample, gradient, inputs, subject.device())[0]  # noqa: E731
     first, again = once(), once()
     for outcome in (first, again):
         if outcome.error is not None:

@@ -13,11 +13,11 @@ from . import subject
 from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALIZED, dtypes_of, name_of, samples_of
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .transfer import Inputs, copy_inputs, inputs_of
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 4
 # Quantized dtypes are left out, because quantized tensors need other dispatch keys.
@@ -37,7 +37,7 @@ UNCOMMON = (torch.float8_e5m2, torch.uint16, torch.complex32, torch.bits8, torch
 QUICK = sorted({*NUMBERS, *UNCOMMON}, key=str)
 
 
-def check_dtypes(op: Any, report: Report) -> None:
+def check_dtypes(op: Any, report: EntryReport) -> None:
     """Runs a few samples of the entry's first dtype in each dtype that the entry does not list."""
     if not subject.manifest().operator(op.full_name).comparable:
         return
@@ -50,7 +50,8 @@ def check_dtypes(op: Any, report: Report) -> None:
                 check_dtype(op, change(inputs, first, dtype), dtype, report, sample, values)
 
 
-def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: Report, sample: Any, values: bool) -> None:
+def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: EntryReport, sample: Any, values: bool) -> None:
+    """Compares one call with the CPU. Without `values`, the numbers of the results are not compared."""
     theirs = attempt(lambda: call(op, inputs, "cpu"), "cpu")
     ours = attempt(lambda: call(op, inputs, subject.device()), subject.device())
     name = f"dtypes {name_of(dtype)}"
@@ -65,7 +66,7 @@ def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: Report, sam
             report.fail(name, found, sample)
 
 
-def is_allowed(op: Any, dtype: torch.dtype, ours: Outcome, theirs: Outcome) -> bool:
+def is_allowed(op: Any, dtype: torch.dtype, ours: CallOutcome, theirs: CallOutcome) -> bool:
     """Returns True if the exception types are equal, or if the difference is acceptable.
 
     If only the CPU raises, that is acceptable in an uncommon dtype, in one that PyTorch lists for CUDA, or if the
@@ -84,6 +85,7 @@ def is_allowed(op: Any, dtype: torch.dtype, ours: Outcome, theirs: Outcome) -> b
 
 
 def call(op: Any, inputs: Inputs, device: str) -> Any:
+    """Returns the operator's result for copies of the inputs on a device."""
     args, kwargs = copy_inputs(op, inputs, device)
     return op(*args, **kwargs)
 

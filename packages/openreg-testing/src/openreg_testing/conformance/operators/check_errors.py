@@ -13,10 +13,10 @@ from .outcome import attempt
 from .transfer import Inputs, copy_inputs, inputs_of
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 
-def check_errors(op: Any, report: Report) -> None:
+def check_errors(op: Any, report: EntryReport) -> None:
     """Runs the table's wrong inputs on both devices, and on the device those that mix devices."""
     if op.error_inputs_func is None:
         return
@@ -33,7 +33,7 @@ def check_errors(op: Any, report: Report) -> None:
             report.fail("errors", f"mixed devices: {ours.describe()}, not {expected}", item.sample_input)
 
 
-def compare_errors(op: Any, items: Iterable[Any], report: Report, check: str) -> None:
+def compare_errors(op: Any, items: Iterable[Any], report: EntryReport, check: str) -> None:
     """Runs wrong inputs on the CPU and on the device, and reports different types of exceptions."""
     for item in items:
         inputs = inputs_of(item.sample_input)
@@ -41,7 +41,7 @@ def compare_errors(op: Any, items: Iterable[Any], report: Report, check: str) ->
         ours = call(op, inputs, subject.device())
         report.error_inputs += 1
         if ours.late and theirs.error is not None:
-            report.late_errors += 1
+            report.asynchronous_errors += 1
             if not subject.manifest().operator(op.full_name).late:
                 reason = f"asynchronous {ours.describe()}; the CPU on the calling line: {theirs.describe()}"
                 report.fail(check, reason, item.sample_input)
@@ -60,5 +60,6 @@ def is_alike(ours: BaseException | None, theirs: BaseException | None) -> bool:
 
 
 def call(op: Any, inputs: Inputs, device: str) -> Any:
+    """Runs the operator with copies of the inputs on a device and returns the outcome."""
     args, kwargs = copy_inputs(op, inputs, device, makes_tensors=False)
     return attempt(lambda: op(*args, **kwargs), device)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks flags that change between launch and execution: their values at launch apply, except as the manifest lists.
+"""Checks that kernels apply the flags of PyTorch, such as the default dtype, with their values at the launch.
 
-Runs with the variables of [flags] environment in the manifest, which defer kernels until the host waits. Every kernel
-runs after the change of a flag, except in an operator that waits itself.
+The checks change flags between the launch and the execution of kernels. They run with the variables of [flags]
+environment in the manifest, which defer kernels until the host waits. So every kernel runs after the change, except in
+an operator that waits itself. The manifest may list flags that kernels read late.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from . import subject
 from .check_results import Computation
 from .entries import UNINITIALIZED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
-from .outcome import Outcome, attempt, wait_for_device
+from .outcome import CallOutcome, attempt, wait_for_device
 from .transfer import Inputs, as_strided, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 8
 REPETITIONS = 3  # runs in which a difference has to appear
 
 
-class Group:
-    """A group of flags that change together."""
+class FlagGroup:
+    """A group of flags that change together, with the methods of a Flag."""
 
     def __init__(self, flags: Sequence[Flag]) -> None:
         self.flags = flags
@@ -45,7 +46,7 @@ class Group:
 
 
 # Without oneDNN no kernel reads its precision, so the flag of oneDNN changes separately.
-MOST = Group([flag for flag in FLAGS if flag != ONEDNN])
+MOST = FlagGroup([flag for flag in FLAGS if flag != ONEDNN])
 
 
 class OperatorNames(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -60,7 +61,7 @@ class OperatorNames(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_flags(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Changes every flag between launch and execution, to its other value and back to the default.
 
     Raises RuntimeError unless the variables of [flags] environment in the manifest are set in this process.
@@ -74,7 +75,7 @@ def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
         return
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
-        case = Case(op, sample, gradient)
+        case = DeferredSample(op, sample, gradient)
         alert = alert_differs(case)
         if alert:
             report.fail("flags", alert, sample)
@@ -85,7 +86,7 @@ def check_flags(op: Any, dtype: torch.dtype, report: Report) -> None:
                 report_flags(case, [ONEDNN], changed_at_launch, report)
 
 
-class Case:
+class DeferredSample:
     """One sample of an entry, whose kernels are deferred until the host waits."""
 
     def __init__(self, op: Any, sample: Any, gradient: bool) -> None:
@@ -94,10 +95,11 @@ class Case:
         self.compute = Computation(op, sample, gradient)
 
     def inputs(self, device: str) -> Inputs:
+        """Returns copies of the sample's inputs on a device."""
         inputs: Inputs = copy_inputs(self.op, inputs_of(self.sample), device)
         return inputs
 
-    def run(self, flags: Flag | Group, at_launch: bool, at_run: bool) -> Outcome:
+    def run(self, flags: Flag | FlagGroup, at_launch: bool, at_run: bool) -> CallOutcome:
         """Runs the sample and returns its outcome.
 
         `at_launch` and `at_run` state whether the flags have their other values at the call and at the execution.
@@ -105,7 +107,7 @@ class Case:
         args, kwargs = self.inputs(subject.device())
         subject.synchronize(subject.device())
         torch.manual_seed(2026)
-        outcome = Outcome()
+        outcome = CallOutcome()
         try:
             if at_launch:
                 flags.change()
@@ -125,7 +127,7 @@ class Case:
             flags.restore()
         return outcome
 
-    def reads_late(self, flags: Flag | Group, at_launch: bool) -> str | None:
+    def reads_late(self, flags: Flag | FlagGroup, at_launch: bool) -> str | None:
         """Returns the difference if the outcome changes whenever the flags change after the launch, else None.
 
         A difference without such a change has another cause: uninitialized memory, unseeded random numbers, or a
@@ -139,6 +141,7 @@ class Case:
         return found
 
     def operators(self) -> set[str]:
+        """Returns the names of the operators that the sample runs."""
         args, kwargs = self.inputs(subject.device())
         with OperatorNames() as mode:
             attempt(lambda: self.compute(args, kwargs), subject.device())
@@ -146,7 +149,7 @@ class Case:
         return names
 
 
-def report_flags(case: Case, flags: Sequence[Flag], changed_at_launch: bool, report: Report) -> None:
+def report_flags(case: DeferredSample, flags: Sequence[Flag], changed_at_launch: bool, report: EntryReport) -> None:
     """Tests the flags one by one, and reports those that change the outcome unless the manifest lists them."""
     to = "back" if changed_at_launch else "to another value"
     for flag in flags:
@@ -160,7 +163,7 @@ def report_flags(case: Case, flags: Sequence[Flag], changed_at_launch: bool, rep
             report.fail("flags", f"{flag.name} set {to} after the launch: {found}", case.sample)
 
 
-def alert_differs(case: Case) -> str | None:
+def alert_differs(case: DeferredSample) -> str | None:
     """Returns a difference under deterministic algorithms, or None.
 
     The device has to raise PyTorch's alert on the calling line if, and only if, the CPU does.
@@ -175,10 +178,11 @@ def alert_differs(case: Case) -> str | None:
 
 
 def is_alert(error: BaseException | None) -> bool:
+    """Returns True for PyTorch's error of an operator that has no deterministic implementation."""
     return "does not have a deterministic implementation" in str(error)
 
 
-def on_cpu(case: Case) -> BaseException | None:
+def on_cpu(case: DeferredSample) -> BaseException | None:
     """Returns the exception of the call on the CPU under deterministic algorithms, or None."""
     args, kwargs = case.inputs("cpu")
     DETERMINISTIC.change()
@@ -188,7 +192,7 @@ def on_cpu(case: Case) -> BaseException | None:
         DETERMINISTIC.restore()
 
 
-def distinction(one: Outcome, other: Outcome) -> str | None:
+def distinction(one: CallOutcome, other: CallOutcome) -> str | None:
     """Returns the difference between two outcomes, or None. The numbers are compared exactly."""
     if one.error is not None or other.error is not None:
         return None if type(one.error) is type(other.error) else f"{one.describe()}, not {other.describe()}"

@@ -23,10 +23,10 @@ from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 8
-Form = Callable[[torch.Tensor], torch.Tensor]
+Form = Callable[[torch.Tensor], torch.Tensor]  # returns a tensor of equal shape in another memory layout
 OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # run besides the first dtype: other kernels, conjugate bits
 
 
@@ -42,6 +42,7 @@ def like(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
 
 
 def transposed(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a copy whose dimensions lie in memory in reverse order."""
     return like(tensor, tuple(reversed(range(tensor.dim())))) if tensor.dim() > 1 else tensor
 
 
@@ -51,6 +52,7 @@ def permuted(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a copy whose second dimension has stride 1."""
     return like(tensor, (0, *range(2, tensor.dim()), 1)) if tensor.dim() > 2 else tensor
 
 
@@ -107,6 +109,7 @@ def arrangements(inputs: Inputs) -> Iterator[tuple[str, Any]]:
 
 
 def strides(values: Any) -> list[Any]:
+    """Returns the strides of all strided tensors in nested values."""
     return [tensor.stride() for tensor in tensors_in(values) if tensor.layout == torch.strided]
 
 
@@ -127,6 +130,7 @@ def layout_difference(ours: Any, theirs: Any) -> str | None:
 
 
 def leading(tensor: torch.Tensor) -> list[int]:
+    """Returns the strides of the dimensions with more than one element."""
     return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
 
 
@@ -135,7 +139,7 @@ def richest(samples: list[Any]) -> list[Any]:
     return sorted(samples, key=lambda sample: -sum(tensor.dim() for tensor in tensors_in(inputs_of(sample))))
 
 
-def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_layouts(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares strides and values of the samples in each layout, in dtypes that the CPU supports."""
     if not is_looked_at(op, dtype):
         return

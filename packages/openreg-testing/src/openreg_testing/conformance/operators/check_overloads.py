@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the out= and in-place overloads of all operators that run, including those that other operators call."""
+"""Checks the out= and in-place overloads of all operators that a sample runs, also of those that others call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .outcome import attempt
 from .transfer import copy_inputs, copy_tensor, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 3
 OUT_FORMS = (with_strides, transposed)
@@ -57,6 +57,7 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def compare(self, overload: Any, result: Any, call: Callable[..., Any], form: Any = None) -> None:
+        """Compares the result of `call(overload, form)` with the functional one, and records a difference."""
         name = f"{overload} {form_name(form)}" if form else overload
         try:
             ours = call(overload, form)
@@ -75,15 +76,18 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def is_on_device(result: Any) -> bool:
+    """Returns True if there are tensors in a result, and all are strided and on the device under test."""
     tensors = tensors_in(result)
     return bool(tensors) and all(t.device.type == subject.device() and t.layout == torch.strided for t in tensors)
 
 
 def has_kernel(overload: Any) -> bool:
+    """Returns True if the backend has registered a kernel for the overload."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "PrivateUse1")
 
 
 def signature(arguments: Any) -> list[tuple[str, str]]:
+    """Returns the names and types of a schema's arguments."""
     return [(argument.name, str(argument.type)) for argument in arguments]
 
 
@@ -100,6 +104,7 @@ def out_overloads(func: Any) -> Iterator[Any]:
 
 
 def raises(call: Callable[[], Any], error: type[Exception]) -> bool:
+    """Returns True if a call raises exactly this type of exception."""
     try:
         call()
     except Exception as found:
@@ -129,6 +134,7 @@ def call_out(
 
 
 def inplace_overload(func: Any) -> Any:
+    """Returns the in-place overload with the arguments of `func` and a kernel on the device, or None."""
     namespace, name = func._schema.name.split("::")
     packet = getattr(getattr(torch.ops, namespace), f"{name}_", None)
     overload = getattr(packet, func._overloadname, None) if packet else None
@@ -149,10 +155,11 @@ def can_store(target: Any, result: Any) -> bool:
 
 
 def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a copy on the same device."""
     return torch.empty_like(tensor).copy_(tensor)
 
 
-def check_overloads(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_overloads(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the overloads with the functional overload on the device, which other checks compare with the CPU."""
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):

@@ -15,15 +15,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import subject
 from .comparison import difference
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype
 from .transfer import Inputs, as_strided, copy_inputs, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
-DRAWS = 128
-REPEATS = 12
+DRAWS = 128  # calls whose numbers are compared with the distribution of the CPU
+REPEATS = 12  # further calls before equal numbers count as a failure
 CHECKED_SAMPLES = 2  # samples of an entry and dtype whose distribution is checked; the others differ only in size
 FALSE_ALARM = 1e-9  # probability with which a correct distribution fails
 ROUNDING = 1e-2  # numbers that differ by less count as equal, because bfloat16 has three digits
@@ -49,10 +49,10 @@ def draws(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
     return bool(mode.seen)
 
 
-def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], report: Report) -> str | None:
+def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], report: EntryReport) -> str | None:
     """Returns what is wrong with the device's random numbers in one line, or None."""
 
-    def once(device: str) -> Outcome:
+    def once(device: str) -> CallOutcome:
         args, kwargs = copy_inputs(op, inputs, device)
         return attempt(lambda: computation(args, kwargs), device)
 
@@ -67,7 +67,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
     dtype = getattr(torch, report.dtype)
     narrow = dtype if once("cpu").error is not None else None  # set: the CPU computes the reference in a wider dtype
 
-    def reference() -> Outcome:
+    def reference() -> CallOutcome:
         return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
 
     theirs = [reference() for _ in range(2)]
@@ -92,6 +92,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
 
 
 def same(one: Any, other: Any) -> bool:
+    """Returns True if the tensors of two results have equal shapes and numbers, wherever they are."""
     mine, theirs = ([as_strided(tensor) for tensor in tensors_in(values)] for values in (one, other))
     return all(
         a.shape == b.shape and torch.allclose(a.detach().cpu(), b.detach().cpu(), 0, 0, equal_nan=True)

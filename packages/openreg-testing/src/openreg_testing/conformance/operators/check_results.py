@@ -18,7 +18,7 @@ from .reference import in_wider_dtype, on_cpu
 from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 # These wrappers need not be called: the first only forwards, the second only seeds the generators.
 PLAIN_WRAPPERS = (OpInfo.__dataclass_fields__["gradcheck_wrapper"].default, wrapper_set_seed)
@@ -39,6 +39,7 @@ class Computation:
         self.forward_done = False
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
+        """Returns the result, and the gradients if they are requested, else an empty tuple."""
         self.forward_done = False
         result = self.function(*args, **kwargs)
         self.forward_done = True
@@ -64,7 +65,7 @@ def weights(tensor: torch.Tensor) -> torch.Tensor:
     return ramp.to(tensor.dtype).to(tensor.device)
 
 
-def check_forward(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_forward(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the table's samples, with gradients if the check "backward" is selected."""
     gradient = differentiable(op, dtype) and report.includes("backward")
     samples = samples_of(op, dtype, gradient)
@@ -74,7 +75,7 @@ def check_forward(op: Any, dtype: torch.dtype, report: Report) -> None:
         check_sample(op, dtype, sample, gradient, report, "forward")
 
 
-def check_noncontiguous(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_noncontiguous(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the samples with non-contiguous inputs."""
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), NONCONTIGUOUS_SAMPLES):
@@ -92,7 +93,7 @@ def noncontiguous(sample: Any) -> Any:
     return sample.noncontiguous() if is_dense else sample.transform(change)
 
 
-def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, report: Report, check: str) -> None:
+def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, report: EntryReport, check: str) -> None:
     """Compares one sample with the CPU, and reports the first difference under the name of the check."""
     computation = Computation(op, sample, gradient)
     inputs = inputs_of(sample)

@@ -16,7 +16,7 @@ from .check_results import check_sample
 from .entries import DTYPES, differentiable, dtypes_of, name_of, samples_of
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 SAMPLES = 60
@@ -25,7 +25,7 @@ OF_OTHER_DTYPES = 4  # samples in each dtype that only this check runs
 BLOCKS = (2, 2)
 
 
-def check_sparse(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_sparse(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the table's sparse samples in each layout, or its dense ones converted to the layout.
 
     With the first dtype of an entry, also compares dtypes that the CPU supports and that no other check runs.

@@ -24,10 +24,10 @@ from .outcome import attempt
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 
-def check_storages(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_storages(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Runs the cases numbered in `report.cases` and reports faults."""
     if op.name in UNINITIALIZED:
         return
@@ -41,7 +41,7 @@ def check_storages(op: Any, dtype: torch.dtype, report: Report) -> None:
             report.fail(f"storages: {kind}", f"{where}: {reason}: {call_of(op.name, inputs)}"[:600])
 
 
-def cases(op: Any, dtype: torch.dtype, report: Report) -> Iterator[tuple[Inputs, int, float]]:
+def cases(op: Any, dtype: torch.dtype, report: EntryReport) -> Iterator[tuple[Inputs, int, float]]:
     """Yields arguments, the position of an operand among their tensors, and the remaining fraction of its storage."""
     for sample in small_samples(op, dtype, report):
         inputs = inputs_of(sample)

@@ -14,12 +14,12 @@ from .check_random import draws
 from .check_results import weights
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype, on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 24
 # torch.lu() copies its results into out= operands on any device.
@@ -27,6 +27,7 @@ COPIES_TO_ANY_DEVICE = {"lu"}
 GARBAGE = 7  # the content of an out= operand before the call
 
 
+# Each of these functions returns an out= operand for a result of the CPU. Failures contain the function's name.
 def same_size(tensor: torch.Tensor) -> torch.Tensor:
     return torch.full_like(tensor, GARBAGE)
 
@@ -58,7 +59,7 @@ SAME_DTYPE_FORMS = (same_size, other_strides, wrong_size, no_elements)
 OUT_FORMS = (*SAME_DTYPE_FORMS, wider_dtype, narrower_dtype)
 
 
-def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_out(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares out= operands of the right and wrong size, of other strides, other dtypes and on the wrong device."""
     if not op.supports_out:
         return
@@ -93,6 +94,7 @@ def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
 
 
 def is_tensors(result: Any) -> bool:
+    """Returns True for a strided tensor, and for a tuple or list of tensors."""
     if isinstance(result, torch.Tensor):
         return result.layout == torch.strided
     return isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)
@@ -104,7 +106,7 @@ def compare_out(
     inputs: Inputs,
     operands: Any,
     values: bool,
-    report: Report,
+    report: EntryReport,
     form: str,
     sample: Any,
     expected: Any,
@@ -133,7 +135,7 @@ def compare_out(
     narrow = None
     if expected is not None:
         tensors = tensors_in(expected)
-        known = Outcome((tensors, True, [True] * len(tensors)))
+        known = CallOutcome((tensors, True, [True] * len(tensors)))
         of_wider = dtype if dtype not in op.dtypes else None
         if outcome_difference(ours, known, report, values, of_wider) is None:
             return False
@@ -151,13 +153,15 @@ def compare_out(
     return bool(found)
 
 
-def resizes(outcome: Outcome) -> bool:
+def resizes(outcome: CallOutcome) -> bool:
+    """Returns True if a call warned that it resized its out= operand."""
     return any("resized" in message for message in outcome.warnings)
 
 
 def outcome_difference(
-    ours: Outcome, theirs: Outcome, report: Report, values: bool = True, narrow: torch.dtype | None = None
+    ours: CallOutcome, theirs: CallOutcome, report: EntryReport, values: bool = True, narrow: torch.dtype | None = None
 ) -> str | None:
+    """Returns the difference between the exception types, or between the results, of two calls, or None."""
     if type(ours.error) is not type(theirs.error):
         return f"{ours.describe()}; the CPU: {theirs.describe()}"
     if ours.error is not None:
@@ -165,7 +169,7 @@ def outcome_difference(
     return difference(ours.result, theirs.result, report.tolerance, values=values, narrow=narrow)
 
 
-def wrong_device(op: Any, inputs: Inputs, operands: Any, report: Report, sample: Any) -> bool:
+def wrong_device(op: Any, inputs: Inputs, operands: Any, report: EntryReport, sample: Any) -> bool:
     """Checks that out= operands on another device than the inputs are rejected. Returns True if it reported a failure.
 
     CPU tensors are tried as out= of inputs on the device, and tensors on the device as out= of CPU tensors.
@@ -187,7 +191,7 @@ def wrong_device(op: Any, inputs: Inputs, operands: Any, report: Report, sample:
     return True
 
 
-def check_inplace(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_inplace(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the in-place overload, with gradients if the table lists them."""
     inplace = op.get_inplace()
     if inplace is None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks writes through views of a larger memory: its content afterwards is that of the CPU, inside and outside views.
+"""Checks writes to operands that are views of a larger memory, whose content afterwards must be that on the CPU.
 
-The out= overloads get operands of several shapes and strides, the in-place overloads operands that overlap.
+That holds for the elements of the view and for those around it. The out= overloads get operands of several shapes and
+strides, the in-place overloads operands that overlap.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from .check_layouts import is_looked_at, richest
 from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
-from .outcome import Outcome, attempt, warning_difference
+from .outcome import CallOutcome, attempt, warning_difference
 from .reference import on_cpu
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
-    from .examination import Report
+    from .examination import EntryReport
 
 SAMPLES = 6
-GUARD = 24  # elements before and after the view that is written
+GUARD = 24  # elements before and after the view that is written; no kernel may change them
 
 
 def memory(count: int, dtype: torch.dtype) -> torch.Tensor:
@@ -37,6 +38,7 @@ def memory(count: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 def dense(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """Returns a contiguous view of this shape between two guards."""
     return memory(math.prod(shape), dtype)[GUARD:-GUARD].view(shape)
 
 
@@ -132,6 +134,7 @@ RIGHT_SIZE = (in_the_middle, with_strides, transposed, sliced, sliced_rows)
 
 
 def form_name(form: Any) -> str:
+    """Returns the name of a form in failures: that of its function, with spaces."""
     return str(form.__name__).replace("_", " ")
 
 
@@ -142,7 +145,8 @@ def state(tensor: torch.Tensor) -> tuple[Any, ...]:
     return whole, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
 
 
-def check_out_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_out_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
+    """Compares the memory after out= calls with each form of operands."""
     if not op.supports_out:
         return
     for sample in report.choose(richest(samples_of(op, dtype)), SAMPLES):
@@ -186,7 +190,9 @@ def overlapping_operands(inputs: Inputs, result: Any) -> Iterator[Any]:
             yield ("is operand", "partly overlaps operand")[shift] + f" {position}", out, (changed, kwargs)
 
 
-def compare(op: Any, inputs: Inputs, report: Report, name: str, sample: Any, values: bool, known: Any = None) -> None:
+def compare(
+    op: Any, inputs: Inputs, report: EntryReport, name: str, sample: Any, values: bool, known: Any = None
+) -> None:
     """Compares memory after an out= call with the CPU and reports a difference.
 
     With known results, a device that writes them and nothing else passes without the CPU.
@@ -201,7 +207,7 @@ def compare(op: Any, inputs: Inputs, report: Report, name: str, sample: Any, val
     args, kwargs = copy_inputs(op, inputs, subject.device())
     ours = attempt(lambda: compute(args, kwargs), subject.device())
     if known is not None and ours.error is None and not ours.warnings:
-        expected = Outcome(
+        expected = CallOutcome(
             ([state(put(result, out)) for result, out in known_places(op, known, inputs)], [True] * len(known))
         )
         if memory_difference(ours, expected, report, values) is None:
@@ -219,10 +225,12 @@ def known_places(op: Any, known: Any, inputs: Inputs) -> Any:
 
 
 def put(result: Any, out: Any) -> Any:
+    """Writes a result to its operand and returns the operand."""
     return out.copy_(result)
 
 
-def memory_difference(ours: Outcome, theirs: Outcome, report: Report, values: bool) -> str | None:
+def memory_difference(ours: CallOutcome, theirs: CallOutcome, report: EntryReport, values: bool) -> str | None:
+    """Returns the difference of errors, warnings or memory between two calls, or None. Guards must have equal bytes."""
     if type(ours.error) is not type(theirs.error):
         return f"{ours.describe()}; the CPU: {theirs.describe()}"
     found = warning_difference(ours, theirs)
@@ -234,18 +242,19 @@ def memory_difference(ours: Outcome, theirs: Outcome, report: Report, values: bo
     return found or guard_difference(ours, theirs)
 
 
-def written(outcome: Outcome) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def written(outcome: CallOutcome) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yields (memory, indices of the view's elements in it) for every view that was written to."""
     states, _ = outcome.result
     for whole, shape, stride, offset in states:
         yield whole, torch.arange(whole.numel()).as_strided(shape, stride, offset).reshape(-1)
 
 
-def inside(outcome: Outcome) -> list[torch.Tensor]:
+def inside(outcome: CallOutcome) -> list[torch.Tensor]:
+    """Returns the elements of each view that was written to."""
     return [whole[index.to(whole.device)] for whole, index in written(outcome)]
 
 
-def guard_difference(ours: Outcome, theirs: Outcome) -> str | None:
+def guard_difference(ours: CallOutcome, theirs: CallOutcome) -> str | None:
     """Compares the bytes outside of the views. Returns a line if they differ, else None."""
     for (mine, index), (reference, _) in zip(written(ours), written(theirs), strict=True):
         outside = torch.ones(mine.numel(), dtype=torch.bool).index_fill_(0, index, False)
@@ -264,6 +273,7 @@ def is_intact_around(out: torch.Tensor, before: torch.Tensor) -> bool:
 
 
 def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Returns True if two tensors have equal bytes."""
     return torch.equal(one.view(torch.uint8), other.view(torch.uint8))
 
 
@@ -290,6 +300,7 @@ def self_with_overlapping_rows(args: Any) -> Any:
 
 
 def like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tensor) -> torch.Tensor:
+    """Returns an operand in a form, with the values of a tensor."""
     view = form(tensor)
     assert view is not None  # the callers check this
     if form is expanded:
@@ -302,6 +313,7 @@ def like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tens
 
 
 def positions_like_first(args: Any) -> list[int]:
+    """Returns the positions of tensors with the shape and dtype of the first argument."""
     first = args[0]
     return [
         position
@@ -334,6 +346,10 @@ def other_begins_before(args: Any) -> Any:
 
 
 def replace_others(args: Any, view: Callable[[torch.Tensor, torch.Tensor], torch.Tensor | None]) -> Any:
+    """Returns the arguments with `view(memory, first)` for each tensor like the first one, or None if there is none.
+
+    `first` is a copy of the first argument, and `memory` the memory around it.
+    """
     positions = positions_like_first(args)
     if not positions:
         return None
@@ -358,7 +374,8 @@ INPLACE_FORMS = (
 )
 
 
-def check_inplace_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
+    """Compares the memory after in-place calls with each form of operands."""
     inplace = op.get_inplace()
     if inplace is None:
         return
@@ -386,7 +403,8 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: Report) -> None:
                 report.fail(f"writes: in-place {form_name(form)}", found, sample)
 
 
-def check_writes(op: Any, dtype: torch.dtype, report: Report) -> None:
+def check_writes(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
+    """Runs both checks, in the dtypes of `is_looked_at()`."""
     if is_looked_at(op, dtype):
         check_out_memory(op, dtype, report)
         check_inplace_memory(op, dtype, report)

@@ -83,6 +83,7 @@ def tensor_difference(
     narrow: torch.dtype | None,
     host: Sequence[torch.Tensor],
 ) -> str | None:
+    """Returns the difference of device, shape, dtype, layout or numbers between two tensors, or None."""
     if one.device.type != subject.device() and not any(one is tensor for tensor in host):
         return f"the result is on {one.device}"
     if one.shape != other.shape:
@@ -101,6 +102,7 @@ def tensor_difference(
 
 
 def value_difference(one: Any, other: Any, tolerance: tuple[float, float] | None, values: bool) -> str | None:
+    """Returns the difference between two values that are no tensors, or None."""
     if type(one) is not type(other):
         return f"a {type(one).__name__}, not a {type(other).__name__}"
     if isinstance(one, (bool, int, float, complex)):
@@ -111,6 +113,7 @@ def value_difference(one: Any, other: Any, tolerance: tuple[float, float] | None
 
 
 def close(one: Any, other: Any, tolerance: tuple[float, float] | None) -> str | None:
+    """Returns the difference of two tensors or numbers beyond the tolerance, or None. Integer tensors must be equal."""
     rtol, atol = tolerance or (0, 0)
     if isinstance(one, torch.Tensor):
         exact = not (one.is_floating_point() or one.is_complex())
@@ -124,4 +127,5 @@ def close(one: Any, other: Any, tolerance: tuple[float, float] | None) -> str | 
 
 
 def is_on_one_device(values: Any) -> bool:
+    """Returns True unless the tensors in nested values are on different types of devices."""
     return len({tensor.device.type for tensor in tensors_in(values)}) < 2

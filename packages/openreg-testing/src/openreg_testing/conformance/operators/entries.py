@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entries of PyTorch's table of operators, their dtypes and their samples."""
+"""The entries (OpInfo) of PyTorch's table of operators, their dtypes and their samples (SampleInput)."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def differentiable(op: Any, dtype: torch.dtype) -> bool:
     return op.supports_autograd and dtype in listed and (dtype.is_floating_point or dtype.is_complex)
 
 
+# The last two lists that samples_of() has made: (entry, (dtype, gradient), samples).
 _made: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
 
 
@@ -135,4 +136,5 @@ def _kind(value: Any) -> Any:
 
 
 def name_of(dtype: torch.dtype) -> str:
+    """Returns the name of a dtype without "torch."."""
     return str(dtype).removeprefix("torch.")

@@ -44,31 +44,32 @@ ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=Tru
 
 
 @dataclass
-class Report:
+class EntryReport:
     """The results of the checks of one entry and dtype; `failures` has the first reason of each failed check."""
 
     name: str
     dtype: str
-    checks: tuple[str, ...] = CHECKS
-    variant_samples: int | None = None
-    most_samples: int | None = None
-    tolerance: tuple[float, float] | None = None
-    samples: int = 0
-    failures: dict[str, str] = field(default_factory=dict)
-    fell_back: dict[str, int] = field(default_factory=dict)
-    tells_fallbacks: bool = True
-    error_inputs: int = 0
-    late_errors: int = 0
-    random_samples: int = 0
-    exercised: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
+    checks: tuple[str, ...] = CHECKS  # those that are run
+    variant_samples: int | None = None  # maximal number of samples of each check except "forward"
+    most_samples: int | None = None  # maximal number of samples of "forward"
+    tolerance: tuple[float, float] | None = None  # (relative, absolute)
+    samples: int = 0  # samples that "forward" or "compiled" ran
+    failures: dict[str, str] = field(default_factory=dict)  # check -> reason
+    fell_back: dict[str, int] = field(default_factory=dict)  # operator -> number of fallbacks to the CPU
+    tells_fallbacks: bool = True  # False: the backend does not count fallbacks
+    error_inputs: int = 0  # wrong inputs that were run
+    asynchronous_errors: int = 0  # wrong inputs that caused an asynchronous error
+    random_samples: int = 0  # samples whose results are random numbers
+    exercised: list[str] = field(default_factory=list)  # operators that ran on the device
+    flags: list[str] = field(default_factory=list)  # flags that kernels read late, as the manifest lists
+    differences: list[str] = field(default_factory=list)  # checks that differ, as the manifest lists
     compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no reference
-    cases: tuple[int, int | None] = (0, None)  # cases of ARGUMENTS or STORAGES to run: [first, end)
+    cases: tuple[int, int | None] = (0, None)  # numbers of the cases of ARGUMENTS or STORAGES to run: [first, end)
     calls: int = 0  # cases that were run
     seconds: float = 0.0
 
     def includes(self, check: str) -> bool:
+        """Returns True if a check is run."""
         return check in self.checks
 
     def choose(self, samples: list[Any], most: int) -> list[Any]:
@@ -84,6 +85,7 @@ class Report:
         self.failures.setdefault(check, f"{reason} [{describe(sample)}]" if sample is not None else reason)
 
     def as_dictionary(self) -> dict[str, Any]:
+        """Returns the report as a dictionary that can be pickled and written as JSON."""
         return asdict(self)
 
 
@@ -104,13 +106,15 @@ def examine(
     most_samples: int | None = None,
     record_operators: bool = False,
     cases: tuple[int, int | None] = (0, None),
-) -> Report:
+) -> EntryReport:
     """Runs the checks and returns the report. An exception of a check or of the table counts as a failure.
 
     "forward" runs all samples, or at most `most_samples` of different kinds. `variant_samples` limits the samples of
     the other checks. With `record_operators`, the report names the operators that ran on the device.
     """
-    report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype))
+    report = EntryReport(
+        op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype)
+    )
     report.tells_fallbacks = subject.tells_fallbacks(subject.device())
     report.cases = cases
     start = time.monotonic()
@@ -136,7 +140,8 @@ def examine(
     return report
 
 
-def run_guarded(report: Report, name: str, check: Callable[..., Any], *args: Any) -> None:
+def run_guarded(report: EntryReport, name: str, check: Callable[..., Any], *args: Any) -> None:
+    """Runs a check, and reports an exception of the check itself as a failure. Does nothing if the device was lost."""
     if subject.spent():
         return
     try:

@@ -25,9 +25,11 @@ class Flag:
     other: Any
 
     def change(self) -> None:
+        """Sets the other value."""
         self.set(self.other)
 
     def restore(self) -> None:
+        """Sets the default."""
         self.set(self.default)
 
 
@@ -37,6 +39,7 @@ def precision_of(operation: str) -> Callable[[Any], object]:
 
 
 def half_sums(allowed: bool) -> None:
+    """Allows or forbids sums of float16 in reduced precision, if the CPU has them."""
     try:
         torch._C._set_cpu_allow_fp16_reduced_precision_reduction(allowed)  # type: ignore[attr-defined]
     except RuntimeError as error:  # the CPU does not support it
@@ -74,6 +77,8 @@ FLAGS = (
     ),
     Flag("torch.set_warn_always", torch.set_warn_always, False, True),
 )
+# The setters of torch._C for flags that change results: those of FLAGS, and one that only applies under
+# deterministic algorithms.
 SETTERS = {
     "_set_cpu_allow_fp16_reduced_precision_reduction",
     "_set_default_dtype",

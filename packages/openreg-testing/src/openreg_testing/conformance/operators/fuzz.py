@@ -19,13 +19,13 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..bring_up import Setup
-from ..manifest import Operator
-from ..pool import Answer, Lost, Pool, Processes
+from ..manifest import OperatorExpectations
+from ..pool import CompletedTask, FailedTask, Processes, WorkerPool
 from . import entries, subject
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws
 from .comparison import difference, tolerance_of
-from .outcome import Outcome, attempt, warning_difference
+from .outcome import CallOutcome, attempt, warning_difference
 from .tasks import TABLE, Entries
 from .transfer import copy_inputs, inputs_of, tensors_in
 
@@ -41,13 +41,14 @@ FLAGS: dict[str, Callable[[], object]] = {
 
 
 def reset_flags() -> None:
+    """Sets all flags of FLAGS to their defaults."""
     torch.use_deterministic_algorithms(False)
     torch.set_float32_matmul_precision("highest")
     torch.set_default_dtype(torch.float32)
     torch.set_grad_enabled(True)
 
 
-# Functions that return a tensor with equal values in another memory layout.
+# Functions that return a tensor of equal shape in another memory layout. All except expanded() keep the values.
 
 
 def as_it_is(x: torch.Tensor, _: Any) -> torch.Tensor:
@@ -96,8 +97,8 @@ def conjugated(x: torch.Tensor, _: Any) -> torch.Tensor:
 LAYOUTS = (as_it_is, as_it_is, transposed, permuted, every_second, with_offset, expanded, channels_last, conjugated)
 
 
-class Call:
-    """The random call that a seed determines."""
+class RandomCall:
+    """The call that a seed determines: operator, dtype, layouts of the operands, flags, and overload (`form`)."""
 
     def __init__(self, seed: int, table: list[Any]) -> None:
         chance = random.Random(seed)
@@ -117,6 +118,7 @@ class Call:
         self.chance = chance
 
     def lay_out(self, x: torch.Tensor, chance: random.Random) -> torch.Tensor:
+        """Returns the tensor in a random layout, or unchanged if its dtype does not allow that."""
         layout = chance.choice(LAYOUTS)
         self.layouts.append(layout.__name__)
         try:
@@ -125,13 +127,14 @@ class Call:
             return x
 
     def describe(self) -> str:
+        """Returns the call in one line: operator, dtype, form, shapes, layouts and flags."""
         shapes = [tuple(tensor.shape) for tensor in tensors_in(self.inputs)]
         return (
             f"{self.op.full_name} {entries.name_of(self.dtype)} {self.form} {shapes} {self.layouts} "
             f"{self.out_layout.__name__ if self.form == 'out' else ''} {self.flags}"
         )
 
-    def run(self, device: str) -> Outcome:
+    def run(self, device: str) -> CallOutcome:
         """Runs the call on a device. The outcome contains the results, and afterwards the storages of all operands."""
 
         def compute() -> Any:
@@ -183,12 +186,12 @@ def around(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
 
 
-def known_of(op: Any) -> Operator:
+def known_of(op: Any) -> OperatorExpectations:
     """Returns the manifest's expectations for an entry."""
     return subject.manifest().operator(op.full_name)
 
 
-def find(call: Call) -> str | None:
+def find(call: RandomCall) -> str | None:
     """Runs a call on both devices and returns the difference in one line, or None."""
     theirs, ours = call.run("cpu"), call.run(subject.device())
     found = outcome_difference(call, ours, theirs)
@@ -210,7 +213,7 @@ def find(call: Call) -> str | None:
     return None
 
 
-def outcome_difference(call: Call, ours: Outcome, theirs: Outcome) -> str | None:
+def outcome_difference(call: RandomCall, ours: CallOutcome, theirs: CallOutcome) -> str | None:
     """Returns the difference of errors, warnings or results, or None."""
     if theirs.error is not None or ours.error is not None:
         if ours.late:
@@ -225,14 +228,14 @@ def outcome_difference(call: Call, ours: Outcome, theirs: Outcome) -> str | None
 
 
 def values_difference(
-    call: Call, ours: Any, theirs: Any, outcome: Outcome, host: Sequence[torch.Tensor] = ()
+    call: RandomCall, ours: Any, theirs: Any, outcome: CallOutcome, host: Sequence[torch.Tensor] = ()
 ) -> str | None:
     """Returns the difference of values within the entry's tolerance, widened for the results in `outcome`, or None."""
     tolerance = widened(tolerance_of(call.op, call.dtype), outcome.result)
     return difference(ours, theirs, tolerance, values=call.is_determined, host=host)
 
 
-def has_two_faults(call: Call, ours: Outcome) -> bool:
+def has_two_faults(call: RandomCall, ours: CallOutcome) -> bool:
     """Returns True if the CPU raises the device's type of exception for the call in float32.
 
     A call in an uncommon dtype may have two faults. The order in which PyTorch checks them is not specified.
@@ -257,7 +260,7 @@ def in_single_precision(tree: Any, dtype: torch.dtype) -> Any:
     return change(pytree.tree_map_only(torch.Tensor, convert, tree), dtype, torch.float32)
 
 
-def needs_no_kernel(call: Call) -> bool:
+def needs_no_kernel(call: RandomCall) -> bool:
     """Returns True for empty operands in an uncommon dtype, for which some CPU functions do not check the dtype."""
     return call.dtype not in NUMBERS and not any(tensor.numel() for tensor in tensors_in(call.inputs))
 
@@ -266,14 +269,14 @@ def needs_no_kernel(call: Call) -> bool:
 CHECKS = {"plain": "layouts", "out": "writes: out", "in place": "writes: in-place"}
 
 
-def is_listed(call: Call) -> bool:
+def is_listed(call: RandomCall) -> bool:
     """Returns True if the manifest lists a difference for the call."""
     if known_of(call.op).deterministic and any(flag.startswith("deterministic") for flag in call.flags):
         return True
     return any(check.startswith(CHECKS[call.form]) for check in known_of(call.op).differs)
 
 
-def is_right(call: Call, ours: Outcome) -> bool:
+def is_right(call: RandomCall, ours: CallOutcome) -> bool:
     """Returns True if the device agrees with the CPU on dense operands, without out=.
 
     Then the CPU is wrong: a few of its kernels reject strided operands, or read or write beyond them.
@@ -281,7 +284,7 @@ def is_right(call: Call, ours: Outcome) -> bool:
     return call.form != "in place" and not outcome_difference(call, ours, on_dense_operands(call).run("cpu"))
 
 
-def on_dense_operands(call: Call) -> Call:
+def on_dense_operands(call: RandomCall) -> RandomCall:
     """Returns the call with contiguous operands and without out=."""
     dense = copy.copy(call)
     dense.form = "plain"
@@ -305,21 +308,21 @@ def widened(tolerance: tuple[float, float], result: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class RandomCall:
+class RunRandomCall:
     """A task that runs the call of a seed."""
 
     table: str
     seed: int
 
-    def run(self) -> Answer:
+    def run(self) -> CompletedTask:
         """Returns the failure as text, or None."""
-        call = Call(self.seed, runnable_entries(self.table))
+        call = RandomCall(self.seed, runnable_entries(self.table))
         try:
             found = find(call) if call.prepare() else None
         except Exception as error:
             found = f"the fuzzer failed: {type(error).__name__}: {error}"
             subject.reset(subject.device())
-        return Answer(f"{found} [{call.describe()}]" if found else None, bool(subject.spent()))
+        return CompletedTask(f"{found} [{call.describe()}]" if found else None, bool(subject.spent()))
 
 
 @functools.cache
@@ -342,10 +345,10 @@ def fuzz(
     """
     failures, seed, end = {}, first, time.monotonic() + seconds
     prepare = (setup, Entries(table))
-    with Pool(prepare, 1, SECONDS_PER_CALL, setup.manifest.environment, processes=processes) as pool:
+    with WorkerPool(prepare, 1, SECONDS_PER_CALL, setup.manifest.environment, processes=processes) as pool:
         while time.monotonic() < end and seed < first + count:
-            outcome = pool.ask(RandomCall(table, seed))
-            failure = outcome.describe() if isinstance(outcome, Lost) else outcome.value
+            outcome = pool.ask(RunRandomCall(table, seed))
+            failure = outcome.describe() if isinstance(outcome, FailedTask) else outcome.value
             if failure:
                 failures[seed] = failure
                 print(f"seed {seed}: {failure}", flush=True)

@@ -39,6 +39,7 @@ class StandardError:
 
     @classmethod
     def size(cls) -> int:
+        """Returns the size of the file in bytes, or 0 if nothing is read."""
         return os.fstat(2).st_size if cls.stream else 0
 
     @classmethod
@@ -52,7 +53,7 @@ class StandardError:
 
 
 @dataclass
-class Outcome:
+class CallOutcome:
     """The outcome of a call: its result or exception, and its warnings."""
 
     result: Any = None
@@ -66,15 +67,16 @@ class Outcome:
         return "INTERNAL ASSERT FAILED" in str(self.error)
 
     def describe(self) -> str:
+        """Returns the type and message of the exception in one line, or "a result"."""
         if self.error is None:
             return "a result"
         message = str(self.error).strip().split("\n")[0][:200]
         return f"{type(self.error).__name__}: {message}"
 
 
-def attempt(call: Callable[[], Any], device: str) -> Outcome:
+def attempt(call: Callable[[], Any], device: str) -> CallOutcome:
     """Runs a call, synchronizes with the device and returns the outcome. Resets a device that an error stopped."""
-    outcome = Outcome()
+    outcome = CallOutcome()
     written = StandardError.size()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -93,7 +95,7 @@ def attempt(call: Callable[[], Any], device: str) -> Outcome:
     return outcome
 
 
-def warning_difference(ours: Outcome, theirs: Outcome) -> str | None:
+def warning_difference(ours: CallOutcome, theirs: CallOutcome) -> str | None:
     """Returns the warnings that only one of the two devices emits in one line, or None."""
     mine, reference = set(ours.warnings), set(theirs.warnings)
     if mine == reference:
@@ -101,7 +103,8 @@ def warning_difference(ours: Outcome, theirs: Outcome) -> str | None:
     return f"warnings {sorted(mine - reference)} too many, {sorted(reference - mine)} missing"
 
 
-def run_on_device(call: Callable[[], Any], outcome: Outcome, device: str) -> None:
+def run_on_device(call: Callable[[], Any], outcome: CallOutcome, device: str) -> None:
+    """Runs a call, synchronizes with the device and fills the outcome."""
     try:
         outcome.result = call()
     except Exception as error:
@@ -110,7 +113,7 @@ def run_on_device(call: Callable[[], Any], outcome: Outcome, device: str) -> Non
     wait_for_device(outcome, device)
 
 
-def wait_for_device(outcome: Outcome, device: str) -> None:
+def wait_for_device(outcome: CallOutcome, device: str) -> None:
     """Synchronizes, and records an asynchronous error in the outcome. Resets a device that an error stopped."""
     try:
         subject.synchronize(device)

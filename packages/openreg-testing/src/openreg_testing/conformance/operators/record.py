@@ -87,5 +87,6 @@ class Spans:
         self.starts = [start for start, _ in self.spans]
 
     def contains(self, moment: int) -> bool:
+        """Returns True if a time lies in one of the intervals."""
         index = bisect.bisect_right(self.starts, moment) - 1
         return index >= 0 and moment <= self.spans[index][1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .outcome import Outcome, attempt
+from .outcome import CallOutcome, attempt
 from .transfer import Inputs, change_dtype, copy_inputs
 
 WIDER = {
@@ -22,13 +22,13 @@ WIDER = {
 }
 
 
-def on_cpu(op: Any, inputs: Inputs, compute: Callable[..., Any]) -> Outcome:
+def on_cpu(op: Any, inputs: Inputs, compute: Callable[..., Any]) -> CallOutcome:
     """Returns the outcome of compute(args, kwargs) on the CPU in the dtype of the inputs."""
     args, kwargs = copy_inputs(op, inputs, "cpu")
     return attempt(lambda: compute(args, kwargs), "cpu")
 
 
-def in_wider_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, compute: Callable[..., Any]) -> Outcome | None:
+def in_wider_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, compute: Callable[..., Any]) -> CallOutcome | None:
     """Returns the outcome on the CPU in the first wider dtype for which it raises no error, or None."""
     for wide in WIDER.get(dtype, ()):
         args, kwargs = change_dtype(copy_inputs(op, inputs, "cpu"), dtype, wide)

@@ -13,13 +13,14 @@ from typing import Any
 from .. import compiler_cache
 from ..bring_up import Setup
 from ..manifest import Manifest
-from ..pool import Lost, Pool, Processes
+from ..pool import FailedTask, Processes, WorkerPool
 from .scorecard import Scorecard
 from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, last_case
 
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # the name of a failure that ended the process and thus belongs to no check
 TOO_LONG = "took longer"  # the beginning of the reason that forks.py reports for a timeout
+# The checks of a quick run.
 QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "sparse", "errors", "dtypes")
 
 
@@ -71,10 +72,12 @@ def run(
     for part in parts:
         with (
             _environment(part, manifest) as environment,
-            Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment, processes=processes) as pool,
+            WorkerPool(
+                (setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment, processes=processes
+            ) as pool,
         ):
             listed = pool.ask(Entries(table))
-            if isinstance(listed, Lost):
+            if isinstance(listed, FailedTask):
                 reason = listed.reason.removeprefix("the process did not start: ")
                 raise TableError(f"{table}: {reason}\n{listed.output}")
             order = listed.value["dtypes"]
@@ -96,7 +99,7 @@ def run(
                 assert isinstance(task, Examine)
                 report = _report(task, outcome)
                 lost = report["failures"].get(PROCESS, "")
-                if part[0] in CASE_BY_CASE and isinstance(outcome, Lost):
+                if part[0] in CASE_BY_CASE and isinstance(outcome, FailedTask):
                     for partial_report in _around_lost_case(pool, task, outcome):
                         _add(reports, partial_report)
                 elif lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # repeating a hang would only cost time
@@ -131,13 +134,14 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _report(task: Examine, outcome: Any) -> dict[str, Any]:
-    if isinstance(outcome, Lost):
+    """Returns the report of a task. If its process ended, the report contains that as its only failure."""
+    if isinstance(outcome, FailedTask):
         return {"name": task.name, "dtype": task.dtype, "failures": {PROCESS: outcome.describe()}}
     report: dict[str, Any] = outcome.value
     return report
 
 
-def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _one_by_one(pool: WorkerPool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Runs each check of the unfinished entries alone and yields reports.
 
     The process of these entries ended in one of the checks, so the others had no results.
@@ -163,7 +167,7 @@ def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]
         yield report
 
 
-def _around_lost_case(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
+def _around_lost_case(pool: WorkerPool, task: Examine, lost: FailedTask) -> Iterator[dict[str, Any]]:
     """Runs the cases before and after the one that ended the process, and yields reports.
 
     The case itself is reported as a fault if it ended the process on the device, not on the CPU.
@@ -176,7 +180,7 @@ def _around_lost_case(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[st
     number, where = last
     alone = (number, number + 1)
     if where != "cpu" and (begin, end) == alone:
-        yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
+        yield _report(task, FailedTask(f"case {number}: {lost.reason}", lost.output))
         return
     # A case that ended the process on the device is repeated alone in a new process, because an earlier kernel of the
     # CPU may have written outside of its memory.
@@ -184,7 +188,9 @@ def _around_lost_case(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[st
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})
             outcome = pool.ask(rest, fresh=True)
-            yield from _around_lost_case(pool, rest, outcome) if isinstance(outcome, Lost) else [_report(rest, outcome)]
+            yield from (
+                _around_lost_case(pool, rest, outcome) if isinstance(outcome, FailedTask) else [_report(rest, outcome)]
+            )
 
 
 def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any]) -> None:
@@ -199,7 +205,7 @@ def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any])
             first[key].update(value)
         elif key in ("flags", "differences", "exercised", "checks"):
             first[key] = [*dict.fromkeys([*first[key], *value])]
-        elif key in ("calls", "error_inputs", "late_errors", "seconds"):
+        elif key in ("calls", "error_inputs", "asynchronous_errors", "seconds"):
             first[key] += value
         elif key in ("samples", "random_samples"):
             first[key] = max(first[key], value)

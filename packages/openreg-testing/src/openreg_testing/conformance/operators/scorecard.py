@@ -41,6 +41,7 @@ class Scorecard:
         self.failed = [report for report in reports if report["failures"]]
 
     def is_native(self, report: Mapping[str, Any]) -> bool:
+        """Returns True if an entry passed forward and backward without a fallback."""
         return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
 
     def tells_fallbacks(self) -> bool:
@@ -48,6 +49,7 @@ class Scorecard:
         return all(report.get("tells_fallbacks", True) for report in self.reports)
 
     def native(self, dtype: str) -> int:
+        """Returns the number of native entries of a dtype."""
         return sum(self.is_native(report) for report in self.reports if report["dtype"] == dtype)
 
     def problems(self) -> list[str]:
@@ -73,7 +75,7 @@ class Scorecard:
                 for name in expected_failures
                 if not matches_any(name, failed)
             ]
-            late = {report["name"] for report in self.reports if report.get("late_errors")}
+            late = {report["name"] for report in self.reports if report.get("asynchronous_errors")}
             found += [
                 f"{name}: listed with `late`, but it has no asynchronous error; delete the key"
                 for name, known in listed.items()
@@ -91,6 +93,7 @@ class Scorecard:
         return found
 
     def needless_differences(self) -> list[str]:
+        """Returns a problem for each difference in the manifest that does not occur."""
         differing = {(report["name"], check) for report in self.reports for check in report.get("differences", ())}
         return [
             f"{name}: {check}: listed with `differs`, but the check passes; delete the entry"
@@ -106,6 +109,7 @@ class Scorecard:
         return name in self.whole or (self.complete and name not in ON_DEMAND)
 
     def dtypes(self) -> list[str]:
+        """Returns the dtypes of the reports."""
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
 
     def row(self, dtype: str) -> tuple[int | None, ...]:
@@ -123,6 +127,7 @@ class Scorecard:
         return (*counts, self.native(dtype), fell_back)
 
     def as_dictionary(self) -> dict[str, Any]:
+        """Returns everything as a dictionary for JSON."""
         names = ("run", "passed", "failed", "excepted", "native", "fell_back")
         return {
             "entries": self.entries,
@@ -137,6 +142,7 @@ class Scorecard:
         return Counter(name for report in self.reports for name in report.get("fell_back", {}))
 
     def show(self, console: Console | None = None, with_problems: bool = True) -> None:
+        """Prints the counts, and with `with_problems` the problems."""
         console = console or Console()
         table = Table(title=f"{self.entries} entries of PyTorch's table of operators", title_justify="left")
         for name in ("dtype", "run", "passed", "failed", "excepted", "native", "fell back"):
@@ -145,7 +151,7 @@ class Scorecard:
             table.add_row(dtype, *("?" if number is None else str(number) for number in self.row(dtype)))
         console.print(table)
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
-        late = sum(report.get("late_errors", 0) for report in self.reports)
+        late = sum(report.get("asynchronous_errors", 0) for report in self.reports)
         console.print(f"{errors} wrong inputs, {late} of them with an asynchronous error")
         calls = sum(report.get("calls", 0) for report in self.reports)
         if calls:

@@ -22,6 +22,8 @@ _UNCLAIMED = re.compile(
 
 
 class _Subject:
+    """The device under test, as global state of this process."""
+
     device = ""
     manifest = Manifest()
     spent = ""  # the reason why this process can no longer use the device

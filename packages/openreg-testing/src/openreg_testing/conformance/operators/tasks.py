@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..pool import Answer
+from ..pool import CompletedTask
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
+# Checks of other forms of the calls that "forward" makes: other operands, overloads or layouts.
 VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes", "sparse")
-ONCE_PER_ENTRY = ("errors", "dtypes")
+ONCE_PER_ENTRY = ("errors", "dtypes")  # run with the first dtype of an entry only
 APART = "flags"  # runs in separate processes, whose variables defer kernels
-CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)
+CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)  # run by default
 # These run on request only, in separate processes, because each takes as long as all others together.
 COMPILED = "compiled"
 ARGUMENTS = "arguments"
@@ -58,7 +59,7 @@ class Examine:
     dtype: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self) -> Answer:
+    def run(self) -> CompletedTask:
         """Returns the report as a dictionary."""
         import torch
 
@@ -69,4 +70,4 @@ class Examine:
         StandardError.open()
         op = entries.load(self.table)[self.index]
         report = examine(op, getattr(torch, self.dtype), **self.settings)
-        return Answer(report.as_dictionary(), bool(subject.spent()))
+        return CompletedTask(report.as_dictionary(), bool(subject.spent()))

@@ -47,6 +47,8 @@ def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True
 
 
 def copy_value(value: Any, device: str, storages: dict[Any, Any]) -> Any:
+    """Returns a copy of a nested value for a device. `storages` has the copies of storages that were made before."""
+
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, torch.Tensor):
             return copy_tensor(leaf, device, storages)
@@ -60,6 +62,10 @@ def copy_value(value: Any, device: str, storages: dict[Any, Any]) -> Any:
 
 
 def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> torch.Tensor:
+    """Returns a copy of a CPU tensor on a device, and any other tensor unchanged.
+
+    Copies of tensors that share a storage share one, too.
+    """
     if tensor.device.type != "cpu":
         return tensor
     if tensor.layout != torch.strided or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
@@ -87,6 +93,7 @@ def with_moved(inputs: Inputs, position: int, device: torch.device) -> Inputs:
 
 
 def tensors_in(values: Any) -> list[torch.Tensor]:
+    """Returns all tensors in nested tuples, lists and dictionaries."""
     return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 

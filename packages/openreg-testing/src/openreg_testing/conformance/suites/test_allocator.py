@@ -4,18 +4,18 @@
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 BYTES = 1 << 22
 
 
-def block(device: Device) -> torch.Tensor:
+def block(device: DeviceUnderTest) -> torch.Tensor:
     """Returns a tensor of BYTES bytes, which the statistics show."""
     return torch.empty(BYTES, dtype=torch.uint8, device=device.first)
 
 
 @promise("allocator.allocate")
-def test_tensors_have_memory_of_their_own(device: Device) -> None:
+def test_tensors_have_memory_of_their_own(device: DeviceUnderTest) -> None:
     """The memory of a tensor belongs to no other tensor during its lifetime."""
     tensors = [torch.full((100,), float(number), device=device.first) for number in range(200)]
     assert len({tensor.data_ptr() for tensor in tensors}) == len(tensors)
@@ -24,7 +24,7 @@ def test_tensors_have_memory_of_their_own(device: Device) -> None:
 
 
 @promise("allocator.allocate")
-def test_memory_is_given_back(device: Device) -> None:
+def test_memory_is_given_back(device: DeviceUnderTest) -> None:
     """Memory of deleted tensors is reused, so that a program can allocate more in total than the device has."""
     for number in range(300):
         x = torch.full((1 << 18,), float(number), device=device.first)
@@ -32,7 +32,7 @@ def test_memory_is_given_back(device: Device) -> None:
 
 
 @promise("allocator.allocate")
-def test_no_elements_need_no_memory(device: Device) -> None:
+def test_no_elements_need_no_memory(device: DeviceUnderTest) -> None:
     """A tensor without elements can be created, copied and resized."""
     x = torch.empty(0, 3, device=device.first)
     assert x.cpu().shape == (0, 3)
@@ -40,14 +40,14 @@ def test_no_elements_need_no_memory(device: Device) -> None:
 
 
 @promise("allocator.allocate")
-def test_memory_is_aligned(device: Device) -> None:
+def test_memory_is_aligned(device: DeviceUnderTest) -> None:
     """Memory begins at a multiple of 16 bytes, as vectorized kernels require."""
     for size in (1, 3, 17, 1000):
         assert torch.empty(size, dtype=torch.uint8, device=device.first).data_ptr() % 16 == 0
 
 
 @promise("device_allocator.getDeviceStats", "device_allocator.initialized")
-def test_statistics_follow_allocations(accelerator: Device) -> None:
+def test_statistics_follow_allocations(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.memory_allocated() grows by the size of a new tensor, and falls when the tensor is deleted."""
     before = torch.accelerator.memory_allocated()
     x = block(accelerator)
@@ -58,7 +58,7 @@ def test_statistics_follow_allocations(accelerator: Device) -> None:
 
 
 @promise("device_allocator.resetPeakStats", "device_allocator.getDeviceStats")
-def test_the_peak_is_kept_and_reset(accelerator: Device) -> None:
+def test_the_peak_is_kept_and_reset(accelerator: DeviceUnderTest) -> None:
     """max_memory_allocated() keeps the largest size until reset_peak_memory_stats()."""
     before = torch.accelerator.memory_allocated()
     x = block(accelerator)
@@ -69,7 +69,7 @@ def test_the_peak_is_kept_and_reset(accelerator: Device) -> None:
 
 
 @promise("device_allocator.resetAccumulatedStats")
-def test_sums_are_reset(accelerator: Device) -> None:
+def test_sums_are_reset(accelerator: DeviceUnderTest) -> None:
     """reset_accumulated_memory_stats() sets accumulated counts to zero, and keeps those of current memory."""
     x = block(accelerator)
     torch.accelerator.reset_accumulated_memory_stats()
@@ -80,7 +80,7 @@ def test_sums_are_reset(accelerator: Device) -> None:
 
 
 @promise("device_allocator.emptyCache")
-def test_the_cache_is_given_back(accelerator: Device) -> None:
+def test_the_cache_is_given_back(accelerator: DeviceUnderTest) -> None:
     """empty_cache() releases memory that no tensor uses, and keeps the memory of tensors."""
     x, kept = block(accelerator), accelerator.tensor(1, 2)
     reserved = torch.accelerator.memory_reserved()
@@ -91,7 +91,7 @@ def test_the_cache_is_given_back(accelerator: Device) -> None:
 
 
 @promise("device_allocator.getMemoryInfo")
-def test_the_device_tells_its_memory(accelerator: Device) -> None:
+def test_the_device_tells_its_memory(accelerator: DeviceUnderTest) -> None:
     """get_memory_info() returns (free, total): a large allocation decreases free and does not change total."""
     torch.accelerator.empty_cache()
     free, total = torch.accelerator.get_memory_info()
@@ -104,7 +104,7 @@ def test_the_device_tells_its_memory(accelerator: Device) -> None:
 
 
 @promise("registration.c10::OutOfMemoryError")
-def test_too_much_is_out_of_memory(accelerator: Device) -> None:
+def test_too_much_is_out_of_memory(accelerator: DeviceUnderTest) -> None:
     """An allocation larger than the device's memory raises torch.OutOfMemoryError, and the device stays usable."""
     with pytest.raises(torch.OutOfMemoryError):
         torch.empty(1 << 50, dtype=torch.uint8, device=accelerator.first)
@@ -112,7 +112,7 @@ def test_too_much_is_out_of_memory(accelerator: Device) -> None:
 
 
 @promise("device_allocator.getDeviceStats")
-def test_statistics_are_of_each_device(accelerator: Device) -> None:
+def test_statistics_are_of_each_device(accelerator: DeviceUnderTest) -> None:
     """An allocation on one device does not change the statistics of another one."""
     second = accelerator.second
     before = torch.accelerator.memory_allocated(second)
@@ -122,7 +122,7 @@ def test_statistics_are_of_each_device(accelerator: Device) -> None:
 
 
 @promise("private_use1_hooks.resizePrivateUse1Bytes")
-def test_a_storage_can_be_resized(accelerator: Device) -> None:
+def test_a_storage_can_be_resized(accelerator: DeviceUnderTest) -> None:
     """UntypedStorage.resize_() keeps the bytes that fit, and can free and restore a storage, as FSDP does."""
     x = accelerator.tensor(1, 2, 3, 4)
     storage = x.untyped_storage()
@@ -137,7 +137,7 @@ def test_a_storage_can_be_resized(accelerator: Device) -> None:
 
 
 @promise("private_use1_hooks.resizePrivateUse1Bytes")
-def test_a_storage_that_cannot_grow_changes_nothing(accelerator: Device) -> None:
+def test_a_storage_that_cannot_grow_changes_nothing(accelerator: DeviceUnderTest) -> None:
     """If UntypedStorage.resize_() runs out of memory on another device, storage and current device are unchanged."""
     x = accelerator.tensor(1, 2, 3, 4, device=accelerator.second)
     with pytest.raises(torch.OutOfMemoryError):
@@ -148,7 +148,7 @@ def test_a_storage_that_cannot_grow_changes_nothing(accelerator: Device) -> None
 
 
 @promise("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
-def test_memory_can_be_pinned(accelerator: Device) -> None:
+def test_memory_can_be_pinned(accelerator: DeviceUnderTest) -> None:
     """pin_memory() returns a tensor in host memory with is_pinned() true; other tensors are not pinned."""
     plain = torch.arange(10.0)
     pinned = plain.pin_memory()
@@ -161,13 +161,13 @@ def test_memory_can_be_pinned(accelerator: Device) -> None:
 
 
 @promise("accelerator_hooks.isPinnedPtr")
-def test_the_memory_of_the_device_is_not_pinned(accelerator: Device) -> None:
+def test_the_memory_of_the_device_is_not_pinned(accelerator: DeviceUnderTest) -> None:
     """A tensor on the device is not pinned."""
     assert not accelerator.tensor().is_pinned()
 
 
 @promise("caching_host_allocator.record_stream", "host_allocator.record_event")
-def test_pinned_memory_is_kept_for_a_copy(accelerator: Device) -> None:
+def test_pinned_memory_is_kept_for_a_copy(accelerator: DeviceUnderTest) -> None:
     """Pinned memory of a deleted tensor is not reused until copies that read it are complete."""
     for number in range(20):
         source = torch.full((1 << 16,), float(number)).pin_memory()
@@ -189,7 +189,7 @@ def test_pinned_memory_is_given_back() -> None:
 
 
 @promise("accelerator_hooks.getPinnedMemoryAllocator")
-def test_a_data_loader_pins(accelerator: Device) -> None:
+def test_a_data_loader_pins(accelerator: DeviceUnderTest) -> None:
     """DataLoader(pin_memory=True) yields pinned batches."""
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
     batches = [batch for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)]

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 RULES = "registration.rules of AutocastPrivateUse1"
 SCALER = "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_"
-Call = Callable[[torch.Tensor], torch.Tensor]
+TensorFunction = Callable[[torch.Tensor], torch.Tensor]
 
 # Operators that PyTorch's lists for CUDA have in common with those of the CPU and of most backends.
-LOWER: dict[str, Call] = {
+LOWER: dict[str, TensorFunction] = {
     "mm": lambda x: torch.mm(x, x),
     "matmul": lambda x: x @ x,
     "bmm": lambda x: torch.bmm(x[None], x[None]),
@@ -23,7 +23,7 @@ LOWER: dict[str, Call] = {
     "conv2d": lambda x: functional.conv2d(x[None, None], x[None, None]),
     "einsum": lambda x: torch.einsum("ij,jk->ik", x, x),
 }
-SINGLE: dict[str, Call] = {
+SINGLE: dict[str, TensorFunction] = {
     "softmax": lambda x: x.softmax(0),
     "log_softmax": lambda x: x.log_softmax(0),
     "layer_norm": lambda x: functional.layer_norm(x, (4,)),
@@ -34,7 +34,7 @@ SINGLE: dict[str, Call] = {
     "mse_loss": lambda x: functional.mse_loss(x, x + 1),
     "cosine_similarity": lambda x: functional.cosine_similarity(x, x),
 }
-WIDEST: dict[str, Call] = {
+WIDEST: dict[str, TensorFunction] = {
     "addcmul": lambda x: torch.addcmul(x, x, x.float()),
     "cat": lambda x: torch.cat([x, x.float()]),
     "stack": lambda x: torch.stack([x, x.float()]),
@@ -42,21 +42,21 @@ WIDEST: dict[str, Call] = {
 
 
 @pytest.fixture
-def lists(accelerator: Device) -> Device:
+def lists(accelerator: DeviceUnderTest) -> DeviceUnderTest:
     """The device under test. Skips the test if the backend has no autocast rules."""
     if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "AutocastPrivateUse1"):
         pytest.skip("not claimed: no autocast rule is registered for AutocastPrivateUse1 (aten::mm has none)")
     return accelerator
 
 
-def low(device: Device) -> torch.dtype:
+def low(device: DeviceUnderTest) -> torch.dtype:
     """Returns the dtype of the lower precision: float16 if the device supports it, else bfloat16."""
     supported = device.module.get_amp_supported_dtype()
     return torch.float16 if torch.float16 in supported else torch.bfloat16
 
 
 @promise("module.get_amp_supported_dtype")
-def test_the_module_names_dtypes(accelerator: Device) -> None:
+def test_the_module_names_dtypes(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.get_amp_supported_dtype() lists float16 or bfloat16; torch.autocast accepts each listed dtype."""
     supported = accelerator.module.get_amp_supported_dtype()
     assert {torch.float16, torch.bfloat16} & set(supported)
@@ -69,7 +69,7 @@ def test_the_module_names_dtypes(accelerator: Device) -> None:
 
 @promise(RULES)
 @pytest.mark.parametrize("name", LOWER)
-def test_products_run_in_the_lower_precision(lists: Device, name: str) -> None:
+def test_products_run_in_the_lower_precision(lists: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the first list casts float32 operands to the lower precision."""
     x = torch.randn(4, 4).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)):
@@ -79,7 +79,7 @@ def test_products_run_in_the_lower_precision(lists: Device, name: str) -> None:
 
 @promise(RULES)
 @pytest.mark.parametrize("name", SINGLE)
-def test_what_needs_range_runs_in_float32(lists: Device, name: str) -> None:
+def test_what_needs_range_runs_in_float32(lists: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the second list casts operands of the lower precision to float32."""
     x = torch.randn(4, 4).to(lists.first, low(lists))
     with torch.autocast(lists.name, dtype=low(lists)):
@@ -88,7 +88,7 @@ def test_what_needs_range_runs_in_float32(lists: Device, name: str) -> None:
 
 @promise(RULES)
 @pytest.mark.parametrize("name", WIDEST)
-def test_mixed_operands_run_in_the_widest_type(lists: Device, name: str) -> None:
+def test_mixed_operands_run_in_the_widest_type(lists: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the third list casts its operands to the widest of their dtypes."""
     x = torch.randn(4, 4).to(lists.first, low(lists))
     with torch.autocast(lists.name, dtype=low(lists)):
@@ -96,7 +96,7 @@ def test_mixed_operands_run_in_the_widest_type(lists: Device, name: str) -> None
 
 
 @promise(RULES)
-def test_what_is_unsafe_is_refused(lists: Device) -> None:
+def test_what_is_unsafe_is_refused(lists: DeviceUnderTest) -> None:
     """binary_cross_entropy raises RuntimeError under autocast, because its logarithms are inexact in float16."""
     x = torch.full((2,), 0.5).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)), pytest.raises(RuntimeError, match="autocast"):
@@ -104,7 +104,7 @@ def test_what_is_unsafe_is_refused(lists: Device) -> None:
 
 
 @promise(RULES)
-def test_autocast_can_be_switched_off_inside(lists: Device) -> None:
+def test_autocast_can_be_switched_off_inside(lists: DeviceUnderTest) -> None:
     """`with torch.autocast(device, enabled=False)` inside of another context disables casts."""
     x = torch.randn(4, 4).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)):
@@ -114,7 +114,7 @@ def test_autocast_can_be_switched_off_inside(lists: Device) -> None:
 
 
 @promise(RULES)
-def test_other_types_are_left_alone(lists: Device) -> None:
+def test_other_types_are_left_alone(lists: DeviceUnderTest) -> None:
     """Integers and float64 are not cast."""
     x = torch.ones(2, 2, dtype=torch.float64).to(lists.first)
     with torch.autocast(lists.name, dtype=low(lists)):
@@ -122,7 +122,7 @@ def test_other_types_are_left_alone(lists: Device) -> None:
 
 
 @promise(RULES)
-def test_gradients_of_parameters_stay_float32(lists: Device) -> None:
+def test_gradients_of_parameters_stay_float32(lists: DeviceUnderTest) -> None:
     """A model in float32 trains under autocast: its gradients are float32, and near those of the CPU."""
     torch.manual_seed(1)
     model = torch.nn.Linear(4, 4)
@@ -140,7 +140,7 @@ def test_gradients_of_parameters_stay_float32(lists: Device) -> None:
 
 
 @promise(SCALER)
-def test_a_scaler_scales_and_steps(accelerator: Device) -> None:
+def test_a_scaler_scales_and_steps(accelerator: DeviceUnderTest) -> None:
     """GradScaler scales the loss, unscales the gradients for the optimizer, and steps if they are finite."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))
     optimizer = torch.optim.SGD([x], lr=0.5)
@@ -155,7 +155,7 @@ def test_a_scaler_scales_and_steps(accelerator: Device) -> None:
 
 
 @promise(SCALER)
-def test_a_scaler_skips_what_is_not_finite(accelerator: Device) -> None:
+def test_a_scaler_skips_what_is_not_finite(accelerator: DeviceUnderTest) -> None:
     """GradScaler skips a step whose gradients are infinite, and halves the scale."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))
     optimizer = torch.optim.SGD([x], lr=0.5)

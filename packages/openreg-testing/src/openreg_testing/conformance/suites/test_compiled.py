@@ -11,7 +11,7 @@ import torch
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 from openreg_testing.conformance.operators.check_compiled import is_registered
 
 SAMPLES = 2  # each is compiled for two devices, forward and backward
@@ -19,7 +19,7 @@ SAMPLES = 2  # each is compiled for two devices, forward and backward
 
 @promise("registration.register_backend_for_device")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
-def test_a_compiled_module_gives_what_the_cpu_gives(device: Device, info: ModuleInfo) -> None:
+def test_a_compiled_module_gives_what_the_cpu_gives(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """A module that is compiled for the device has the results and gradients of the uncompiled one on the CPU."""
     if not device.is_cpu and not is_registered():
         pytest.skip(f"no code generator is registered with Inductor for {device.name!r}")

@@ -5,21 +5,21 @@ import pytest
 import torch
 from torch.utils import dlpack
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 EXTENSION = 12  # kDLExtDev, DLPack's number for all devices that it does not name
 CPU = 1
 
 
 @promise("registration.DLPack")
-def test_a_tensor_tells_its_device(device: Device) -> None:
+def test_a_tensor_tells_its_device(device: DeviceUnderTest) -> None:
     """Tensor.__dlpack_device__() returns DLPack's number for extension devices, and the index."""
     kind, index = device.tensor().__dlpack_device__()
     assert (int(kind), index) == (CPU if device.is_cpu else EXTENSION, 0)
 
 
 @promise("registration.DLPack")
-def test_a_capsule_shares_memory(device: Device) -> None:
+def test_a_capsule_shares_memory(device: DeviceUnderTest) -> None:
     """A tensor from a capsule of torch.utils.dlpack shares the memory of the original tensor."""
     x = device.tensor(1, 2, 3)
     y = dlpack.from_dlpack(dlpack.to_dlpack(x))  # type: ignore[attr-defined]
@@ -29,7 +29,7 @@ def test_a_capsule_shares_memory(device: Device) -> None:
 
 
 @promise("registration.DLPack")
-def test_a_tensor_is_taken_without_a_copy(device: Device) -> None:
+def test_a_tensor_is_taken_without_a_copy(device: DeviceUnderTest) -> None:
     """torch.from_dlpack(tensor) shares the tensor's memory."""
     x = device.tensor(1, 2, 3)
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]
@@ -39,7 +39,7 @@ def test_a_tensor_is_taken_without_a_copy(device: Device) -> None:
 
 
 @promise("registration.DLPack")
-def test_strides_are_kept(device: Device) -> None:
+def test_strides_are_kept(device: DeviceUnderTest) -> None:
     """torch.from_dlpack(tensor) keeps the sizes and strides of a view."""
     x = torch.arange(12.0).view(3, 4).to(device.first).t()[1:]
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def test_strides_are_kept(device: Device) -> None:
     ],
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
-def test_dtypes_are_kept(device: Device, dtype: torch.dtype) -> None:
+def test_dtypes_are_kept(device: DeviceUnderTest, dtype: torch.dtype) -> None:
     """torch.from_dlpack(tensor) keeps every common dtype."""
     x = torch.tensor([0, 1, 1]).to(dtype).to(device.first)
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def test_dtypes_are_kept(device: Device, dtype: torch.dtype) -> None:
 
 
 @promise("registration.DLPack")
-def test_memory_outlives_the_tensor(device: Device) -> None:
+def test_memory_outlives_the_tensor(device: DeviceUnderTest) -> None:
     """Shared memory lives as long as the last tensor that uses it."""
     x = device.tensor(1, 2, 3)
     y = torch.from_dlpack(x)  # type: ignore[attr-defined]

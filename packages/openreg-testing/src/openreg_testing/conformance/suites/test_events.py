@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 SIZE = 1 << 18
 
@@ -19,7 +19,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
 
 
 @promise("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
-def test_a_recorded_event_can_be_waited_for(streams: Device) -> None:
+def test_a_recorded_event_can_be_waited_for(streams: DeviceUnderTest) -> None:
     """After Event.synchronize() all tasks before the event are complete, and query() is true."""
     x = much_work(torch.ones(SIZE, device=streams.first))
     event = torch.Event(streams.first)
@@ -30,14 +30,14 @@ def test_a_recorded_event_can_be_waited_for(streams: Device) -> None:
 
 
 @promise("guard.record")
-def test_an_event_belongs_to_its_device(streams: Device) -> None:
+def test_an_event_belongs_to_its_device(streams: DeviceUnderTest) -> None:
     """The device of a recorded event is that of its stream."""
     event = torch.accelerator.current_stream().record_event()
     assert event.device == streams.first
 
 
 @promise("guard.record")
-def test_an_event_marks_the_stream_that_it_is_given(streams: Device) -> None:
+def test_an_event_marks_the_stream_that_it_is_given(streams: DeviceUnderTest) -> None:
     """Event.record(stream) records on that stream, not on the current one; synchronize() waits for its tasks."""
     stream = torch.Stream(streams.first)
     x = torch.ones(SIZE, device=streams.first)
@@ -52,7 +52,7 @@ def test_an_event_marks_the_stream_that_it_is_given(streams: Device) -> None:
 
 
 @promise("guard.block")
-def test_a_stream_waits_for_an_event(streams: Device) -> None:
+def test_a_stream_waits_for_an_event(streams: DeviceUnderTest) -> None:
     """Kernels that are launched on a stream after event.wait(stream) run after the tasks before the event."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     for _ in range(5):
@@ -68,7 +68,7 @@ def test_a_stream_waits_for_an_event(streams: Device) -> None:
 
 
 @promise("guard.record")
-def test_an_event_can_be_recorded_again(streams: Device) -> None:
+def test_an_event_can_be_recorded_again(streams: DeviceUnderTest) -> None:
     """An event that is recorded a second time stands for its second position."""
     event = torch.Event(streams.first)
     event.record()
@@ -81,7 +81,7 @@ def test_an_event_can_be_recorded_again(streams: Device) -> None:
 
 
 @promise("guard.record")
-def test_an_event_stays_with_its_device(streams: Device) -> None:
+def test_an_event_stays_with_its_device(streams: DeviceUnderTest) -> None:
     """An event of one device cannot be recorded on a stream of another one."""
     other = torch.Stream(streams.second)
     event = torch.Event(streams.first)
@@ -91,7 +91,7 @@ def test_an_event_stays_with_its_device(streams: Device) -> None:
 
 
 @promise("guard.elapsedTime")
-def test_the_time_between_events_is_told(streams: Device) -> None:
+def test_the_time_between_events_is_reported(streams: DeviceUnderTest) -> None:
     """elapsed_time() returns milliseconds: more than zero for kernels, and at most the time that the host waited."""
     x = torch.ones(SIZE, device=streams.first)
     first, second = (torch.Event(streams.first, enable_timing=True) for _ in range(2))
@@ -109,7 +109,7 @@ def test_the_time_between_events_is_told(streams: Device) -> None:
 
 
 @promise("guard.elapsedTime")
-def test_time_needs_events_that_take_it(streams: Device) -> None:
+def test_time_needs_events_that_take_it(streams: DeviceUnderTest) -> None:
     """elapsed_time() of events without enable_timing raises an exception."""
     first, second = torch.Event(streams.first), torch.Event(streams.first)
     first.record()
@@ -120,7 +120,7 @@ def test_time_needs_events_that_take_it(streams: Device) -> None:
 
 
 @promise("guard.destroyEvent")
-def test_events_can_be_dropped(streams: Device) -> None:
+def test_events_can_be_dropped(streams: DeviceUnderTest) -> None:
     """The device stays usable after thousands of events were recorded and deleted without a wait."""
     for _ in range(2000):
         torch.Event(streams.first).record()
@@ -128,7 +128,7 @@ def test_events_can_be_dropped(streams: Device) -> None:
 
 
 @promise("module.Event")
-def test_the_module_has_an_event_class(accelerator: Device) -> None:
+def test_the_module_has_an_event_class(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.Event() returns a torch.Event of the device."""
     event = accelerator.module.Event()
     assert isinstance(event, torch.Event)

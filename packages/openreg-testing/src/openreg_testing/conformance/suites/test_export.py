@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 APART = "registration.decompositions of operators that only the device has as one"
 TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
@@ -33,7 +33,7 @@ class Net(torch.nn.Module):
 
 
 @promise("module.current_device", "module.is_initialized")
-def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
+def test_a_fake_tensor_has_the_device(accelerator: DeviceUnderTest) -> None:
     """A FakeTensor whose device has no index is on the current device, and so are the results of its operators."""
     accelerator.tensor()  # PyTorch queries the current device only of a device that is initialized
     with FakeTensorMode():
@@ -45,7 +45,7 @@ def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
 
 
 @promise(TRACED)
-def test_a_program_is_exported(device: Device) -> None:
+def test_a_program_is_exported(device: DeviceUnderTest) -> None:
     """torch.export.export() of a module on the device returns a program with the results of the module."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
@@ -56,7 +56,7 @@ def test_a_program_is_exported(device: Device) -> None:
 
 
 @promise(TRACED)
-def test_an_exported_program_comes_back_from_a_file(device: Device) -> None:
+def test_an_exported_program_comes_back_from_a_file(device: DeviceUnderTest) -> None:
     """torch.export.save() and load() keep a program with its parameters on the device."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
@@ -69,7 +69,7 @@ def test_an_exported_program_comes_back_from_a_file(device: Device) -> None:
 
 @promise(TRACED)
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_a_traced_function_computes_the_same(device: Device, backend: str) -> None:
+def test_a_traced_function_computes_the_same(device: DeviceUnderTest, backend: str) -> None:
     """torch.compile with a backend that generates no code keeps the results and gradients of a function."""
     torch.manual_seed(1)
     net, x = Net().to(device.first), torch.randn(3, 4).to(device.first).requires_grad_()
@@ -82,7 +82,7 @@ def test_a_traced_function_computes_the_same(device: Device, backend: str) -> No
 
 
 @promise(TRACED)
-def test_functional_graphs_are_made(device: Device) -> None:
+def test_functional_graphs_are_made(device: DeviceUnderTest) -> None:
     """make_fx records the operators of a function on the device."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -93,7 +93,7 @@ def test_functional_graphs_are_made(device: Device) -> None:
 
 @promise(APART)
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
-def test_a_program_is_taken_apart_as_on_the_cpu(device: Device, info: ModuleInfo) -> None:
+def test_a_program_is_taken_apart_as_on_the_cpu(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """run_decompositions() leaves only operators of core ATen, and those that it leaves for the CPU."""
     for module, (args, kwargs) in modules.cases(info, 1):
         here, there = ((modules.moved((args, kwargs), place), place) for place in (torch.device("cpu"), device.first))

@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 
-def numbers(device: Device, generator: torch.Generator | None = None, count: int = 20) -> list[float]:
+def numbers(device: DeviceUnderTest, generator: torch.Generator | None = None, count: int = 20) -> list[float]:
     """Draws numbers on the device, with its default generator unless one is given."""
     drawn: list[float] = torch.rand(count, device=device.first, generator=generator).tolist()
     return drawn
 
 
 @promise("module.manual_seed_all", "accelerator_hooks.getDefaultGenerator")
-def test_the_global_seed_repeats_numbers(device: Device) -> None:
+def test_the_global_seed_repeats_numbers(device: DeviceUnderTest) -> None:
     """torch.manual_seed() seeds the device: equal seeds produce equal numbers, different seeds different ones."""
     torch.manual_seed(7)
     first, second = numbers(device), numbers(device)
@@ -29,7 +29,7 @@ def test_the_global_seed_repeats_numbers(device: Device) -> None:
 
 
 @promise("accelerator_hooks.getDefaultGenerator")
-def test_numbers_are_spread(device: Device) -> None:
+def test_numbers_are_spread(device: DeviceUnderTest) -> None:
     """torch.rand draws uniformly from 0 to 1, torch.randn from the standard normal distribution."""
     uniform, normal = torch.rand(20_000, device=device.first).cpu(), torch.randn(20_000, device=device.first).cpu()
     assert uniform.min() >= 0
@@ -40,7 +40,7 @@ def test_numbers_are_spread(device: Device) -> None:
 
 
 @promise("accelerator_hooks.getNewGenerator", "generator.set_current_seed", "generator.current_seed")
-def test_a_generator_is_its_own(device: Device) -> None:
+def test_a_generator_is_its_own(device: DeviceUnderTest) -> None:
     """A torch.Generator(device) repeats its numbers by its seed, and does not change the default generator."""
     one, other = (torch.Generator(device.first).manual_seed(5) for _ in range(2))
     torch.manual_seed(1)
@@ -52,7 +52,7 @@ def test_a_generator_is_its_own(device: Device) -> None:
 
 
 @promise("generator.get_state", "generator.set_state")
-def test_a_state_can_be_kept(device: Device) -> None:
+def test_a_state_can_be_kept(device: DeviceUnderTest) -> None:
     """set_state(get_state()) repeats the numbers that followed; the state is a tensor of bytes on the CPU."""
     generator = torch.Generator(device.first).manual_seed(3)
     numbers(device, generator)
@@ -65,7 +65,7 @@ def test_a_state_can_be_kept(device: Device) -> None:
 
 
 @promise("generator.clone_impl")
-def test_a_generator_can_be_cloned(device: Device) -> None:
+def test_a_generator_can_be_cloned(device: DeviceUnderTest) -> None:
     """clone_state() returns an independent generator that continues at the state of the original."""
     generator = torch.Generator(device.first).manual_seed(3)
     numbers(device, generator)
@@ -74,7 +74,7 @@ def test_a_generator_can_be_cloned(device: Device) -> None:
 
 
 @promise("generator.seed")
-def test_a_seed_can_be_drawn(device: Device) -> None:
+def test_a_seed_can_be_drawn(device: DeviceUnderTest) -> None:
     """Generator.seed() sets a random seed and returns it."""
     generator = torch.Generator(device.first)
     seed = generator.seed()
@@ -84,7 +84,7 @@ def test_a_seed_can_be_drawn(device: Device) -> None:
 
 
 @promise("generator.set_offset", "generator.get_offset")
-def test_an_offset_moves_the_numbers(accelerator: Device) -> None:
+def test_an_offset_moves_the_numbers(accelerator: DeviceUnderTest) -> None:
     """set_offset() of an earlier offset repeats the numbers that followed; a seed sets the offset to zero."""
     generator = torch.Generator(accelerator.first).manual_seed(3)
     assert generator.get_offset() == 0
@@ -97,7 +97,7 @@ def test_an_offset_moves_the_numbers(accelerator: Device) -> None:
 
 
 @promise("generator.graphsafe_get_state", "generator.graphsafe_set_state")
-def test_a_state_can_be_shared(accelerator: Device) -> None:
+def test_a_state_can_be_shared(accelerator: DeviceUnderTest) -> None:
     """graphsafe_set_state() makes a generator use the state of another one."""
     one = torch.Generator(accelerator.first).manual_seed(3)
     other = torch.Generator(accelerator.first).manual_seed(4)
@@ -108,7 +108,7 @@ def test_a_state_can_be_shared(accelerator: Device) -> None:
 
 @promise("module.get_rng_state", "module.set_rng_state")
 @pytest.mark.parametrize("form", ["nothing", "index", "string", "device"])
-def test_the_module_keeps_states(accelerator: Device, form: str) -> None:
+def test_the_module_keeps_states(accelerator: DeviceUnderTest, form: str) -> None:
     """torch.<device>.get_rng_state() and set_rng_state() accept no device, an index, a string and a torch.device."""
     given: dict[str, list[Any]] = {"index": [0], "string": [f"{accelerator.name}:0"], "device": [accelerator.first]}
     where = given.get(form, [])
@@ -119,7 +119,7 @@ def test_the_module_keeps_states(accelerator: Device, form: str) -> None:
 
 
 @promise("module.get_rng_state", "module.device_count")
-def test_fork_rng_leaves_no_trace(accelerator: Device) -> None:
+def test_fork_rng_leaves_no_trace(accelerator: DeviceUnderTest) -> None:
     """Numbers drawn inside of torch.random.fork_rng(device_type=...) do not change those that follow."""
     torch.manual_seed(5)
     expected = numbers(accelerator)
@@ -130,7 +130,7 @@ def test_fork_rng_leaves_no_trace(accelerator: Device) -> None:
 
 
 @promise("module._initialized", "module.get_rng_state")
-def test_a_checkpoint_draws_the_same_numbers(accelerator: Device) -> None:
+def test_a_checkpoint_draws_the_same_numbers(accelerator: DeviceUnderTest) -> None:
     """torch.utils.checkpoint recomputes the forward pass with the same dropout mask."""
     x = torch.ones(1000, device=accelerator.first, requires_grad=True)
     y = checkpoint(lambda value: torch.nn.functional.dropout(value * 2, 0.5), x, use_reentrant=False)
@@ -140,7 +140,7 @@ def test_a_checkpoint_draws_the_same_numbers(accelerator: Device) -> None:
 
 
 @promise("accelerator_hooks.getDefaultGenerator")
-def test_each_device_has_its_own_numbers(accelerator: Device) -> None:
+def test_each_device_has_its_own_numbers(accelerator: DeviceUnderTest) -> None:
     """Numbers drawn on one device do not change those of another one."""
     second = accelerator.second
     torch.manual_seed(5)
@@ -151,7 +151,7 @@ def test_each_device_has_its_own_numbers(accelerator: Device) -> None:
 
 
 @promise("accelerator_hooks.getNewGenerator")
-def test_a_generator_of_the_cpu_is_refused(accelerator: Device) -> None:
+def test_a_generator_of_the_cpu_is_refused(accelerator: DeviceUnderTest) -> None:
     """An operator on the device with a generator of the CPU raises RuntimeError."""
     with pytest.raises(RuntimeError):
         torch.rand(3, device=accelerator.first, generator=torch.Generator())

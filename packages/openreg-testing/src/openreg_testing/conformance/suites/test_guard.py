@@ -6,11 +6,11 @@ import threading
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 
 @promise("guard.exchangeDevice", "guard.getDevice")
-def test_a_context_makes_a_device_current(accelerator: Device) -> None:
+def test_a_context_makes_a_device_current(accelerator: DeviceUnderTest) -> None:
     """`with torch.accelerator.device_index(i)` makes device i current, and restores the old one."""
     before = torch.accelerator.current_device_index()
     with torch.accelerator.device_index(accelerator.second.index):
@@ -20,7 +20,7 @@ def test_a_context_makes_a_device_current(accelerator: Device) -> None:
 
 
 @promise("guard.exchangeDevice")
-def test_an_exception_gives_the_device_back(accelerator: Device) -> None:
+def test_an_exception_gives_the_device_back(accelerator: DeviceUnderTest) -> None:
     """The old device is current again when an exception leaves the context."""
     second = accelerator.second
     with pytest.raises(ZeroDivisionError), torch.accelerator.device_index(second.index):
@@ -29,7 +29,7 @@ def test_an_exception_gives_the_device_back(accelerator: Device) -> None:
 
 
 @promise("guard.setDevice")
-def test_setting_a_device_holds(accelerator: Device) -> None:
+def test_setting_a_device_holds(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.set_device_index() makes a device current until the next change."""
     torch.accelerator.set_device_index(accelerator.second)
     assert torch.accelerator.current_device_index() == 1
@@ -39,7 +39,7 @@ def test_setting_a_device_holds(accelerator: Device) -> None:
 
 
 @promise("guard.setDevice")
-def test_a_thread_has_its_own_current_device(accelerator: Device) -> None:
+def test_a_thread_has_its_own_current_device(accelerator: DeviceUnderTest) -> None:
     """Each thread has its own current device, which other threads do not change."""
     second, seen = accelerator.second, []
 
@@ -55,7 +55,7 @@ def test_a_thread_has_its_own_current_device(accelerator: Device) -> None:
 
 
 @promise("guard.exchangeDevice")
-def test_an_operator_runs_where_its_operands_are(accelerator: Device) -> None:
+def test_an_operator_runs_where_its_operands_are(accelerator: DeviceUnderTest) -> None:
     """An operator runs on the device of its operands, and does not change the current device."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
     y = x + x
@@ -65,7 +65,7 @@ def test_an_operator_runs_where_its_operands_are(accelerator: Device) -> None:
 
 
 @promise("guard.exchangeDevice")
-def test_two_devices_do_not_mix(accelerator: Device) -> None:
+def test_two_devices_do_not_mix(accelerator: DeviceUnderTest) -> None:
     """An operator whose operands are on two devices raises RuntimeError, and both devices stay usable."""
     x, y = accelerator.tensor(1, 2), accelerator.tensor(3, 4, device=accelerator.second)
     with pytest.raises(RuntimeError):
@@ -75,7 +75,7 @@ def test_two_devices_do_not_mix(accelerator: Device) -> None:
 
 
 @promise("guard.exchangeDevice")
-def test_a_copy_goes_from_device_to_device(accelerator: Device) -> None:
+def test_a_copy_goes_from_device_to_device(accelerator: DeviceUnderTest) -> None:
     """A tensor keeps its numbers when it is copied to another device, whichever device is current."""
     x = accelerator.tensor(1, 2, 3)
     y = x.to(accelerator.second)
@@ -86,7 +86,7 @@ def test_a_copy_goes_from_device_to_device(accelerator: Device) -> None:
 
 
 @promise("accelerator_hooks.exchangeDevice", "accelerator_hooks.setCurrentDevice", "accelerator_hooks.getCurrentDevice")
-def test_the_hooks_see_the_same_device(accelerator: Device) -> None:
+def test_the_hooks_see_the_same_device(accelerator: DeviceUnderTest) -> None:
     """The hooks and the guard get and set one and the same current device."""
     last = accelerator.count - 1
     torch._C._accelerator_hooks_set_current_device(last)
@@ -105,7 +105,7 @@ def test_an_exchange_with_no_device_changes_nothing() -> None:
 
 
 @promise("registration.a backward pass", "accelerator_hooks.hasPrimaryContext")
-def test_a_backward_pass_gives_gradients(device: Device) -> None:
+def test_a_backward_pass_gives_gradients(device: DeviceUnderTest) -> None:
     """backward() runs on the device, and the gradients are on the device."""
     x = device.tensor(1, 2, 3).requires_grad_()
     (x * x).sum().backward()  # type: ignore[no-untyped-call]
@@ -115,7 +115,7 @@ def test_a_backward_pass_gives_gradients(device: Device) -> None:
 
 
 @promise("registration.a backward pass")
-def test_a_model_trains(device: Device) -> None:
+def test_a_model_trains(device: DeviceUnderTest) -> None:
     """Steps of SGD on the device change the parameters as on the CPU."""
     torch.manual_seed(3)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
@@ -134,7 +134,7 @@ def test_a_model_trains(device: Device) -> None:
 
 
 @promise("guard.setDevice", "registration.a backward pass")
-def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: Device) -> None:
+def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: DeviceUnderTest) -> None:
     """Autograd's thread changes its own current device for a gradient, not that of the calling thread."""
     x = accelerator.tensor(1, 2, device=accelerator.second).requires_grad_()
     (x * 3).sum().backward()  # type: ignore[no-untyped-call]
@@ -144,7 +144,7 @@ def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: D
 
 
 @promise("registration.a backward pass")
-def test_gradients_cross_devices(accelerator: Device) -> None:
+def test_gradients_cross_devices(accelerator: DeviceUnderTest) -> None:
     """In a graph over a device and the CPU, the gradients are on the devices of their leaves."""
     x, y = torch.ones(2, requires_grad=True), accelerator.tensor(2, 3).requires_grad_()
     (x.to(accelerator.first) * y).sum().backward()  # type: ignore[no-untyped-call]
@@ -156,7 +156,7 @@ def test_gradients_cross_devices(accelerator: Device) -> None:
 
 
 @promise("guard.synchronizeDevice")
-def test_a_device_can_be_waited_for(accelerator: Device) -> None:
+def test_a_device_can_be_waited_for(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.synchronize() returns when all tasks of all streams of the device are complete."""
     x = torch.ones(1 << 16).to(accelerator.first)
     for _ in range(20):

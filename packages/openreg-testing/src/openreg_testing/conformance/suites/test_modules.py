@@ -6,18 +6,18 @@ import torch
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 
 @promise("registration.a backward pass")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
-def test_a_module_gives_what_the_cpu_gives(device: Device, info: ModuleInfo) -> None:
+def test_a_module_gives_what_the_cpu_gives(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """A module on the device has the results and gradients of an equal module on the CPU, in float32."""
     modules.compare(device.first, info, lambda module: module, samples=4)
 
 
 @promise("registration.a backward pass")
-def test_a_module_moves_there_and_back(device: Device) -> None:
+def test_a_module_moves_there_and_back(device: DeviceUnderTest) -> None:
     """Module.to() moves parameters and buffers to the device and back, and keeps their numbers."""
     module = torch.nn.BatchNorm1d(3)
     state = {name: value.clone() for name, value in module.state_dict().items()}

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from openreg_testing.conformance import jagged
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 PADDING = "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward"
 ATTENTION = "registration.attention on nested tensors of layout torch.jagged"
@@ -34,13 +34,13 @@ def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, 
 
 @promise(PADDING)
 @pytest.mark.parametrize("entry", jagged.entries(), ids=lambda op: op.full_name)
-def test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives(device: Device, entry: Any) -> None:
+def test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives(device: DeviceUnderTest, entry: Any) -> None:
     """An operator on jagged nested tensors has the results, gradients and exception types of the CPU."""
     jagged.compare(device.first, entry)
 
 
 @promise(PADDING)
-def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
+def test_jagged_tensors_are_made_and_taken_apart(device: DeviceUnderTest) -> None:
     """unbind() returns the parts of nested_tensor, as_nested_tensor, nested_tensor_from_jagged and narrow."""
     given = parts(device.first, 2, 3, 1)
     offsets = torch.tensor([0, 2, 5, 6]).to(device.first)
@@ -60,7 +60,7 @@ def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
 
 
 @promise(PADDING)
-def test_jagged_tensors_move_there_and_back(device: Device) -> None:
+def test_jagged_tensors_move_there_and_back(device: DeviceUnderTest) -> None:
     """Tensor.to() moves the values and offsets of a jagged tensor to the device and back."""
     here: Any = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
     there = here.to(device.first)
@@ -71,7 +71,7 @@ def test_jagged_tensors_move_there_and_back(device: Device) -> None:
 
 @promise(ATTENTION)
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Device, causal: bool) -> None:
+def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: DeviceUnderTest, causal: bool) -> None:
     """Attention on jagged tensors has the results and gradients of attention on each sequence alone."""
     operands = [ragged(accelerator.first, 5, 2, 7, seed=seed) for seed in (1, 2, 3)]
     offsets = operands[0].offsets()
@@ -97,7 +97,7 @@ def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Devic
 
 
 @promise(STRIDED)
-def test_strided_nested_tensors_are_padded_and_taken_apart(device: Device) -> None:
+def test_strided_nested_tensors_are_padded_and_taken_apart(device: DeviceUnderTest) -> None:
     """The device supports nested tensors of strided layout: construction, arithmetic, padding and unbind()."""
     given = parts(device.first, 2, 3)
     made = torch.nested.nested_tensor(given)
@@ -110,7 +110,7 @@ def test_strided_nested_tensors_are_padded_and_taken_apart(device: Device) -> No
 
 
 @promise(STRIDED)
-def test_a_transformer_encoder_leaves_padding_out(device: Device) -> None:
+def test_a_transformer_encoder_leaves_padding_out(device: DeviceUnderTest) -> None:
     """In evaluation nn.TransformerEncoder computes a batch without its padding, and returns zeros in its place."""
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.testing._internal.common_optimizers import OptimizerInfo, optim_db
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 STEPS = 4
 BACKWARD = "registration.a backward pass"
@@ -42,7 +42,7 @@ def train(info: OptimizerInfo, device: torch.device, kwargs: dict[str, Any]) -> 
     return [weight.detach().cpu() for weight in weights]
 
 
-def settings(info: OptimizerInfo, device: Device) -> list[dict[str, Any]]:
+def settings(info: OptimizerInfo, device: DeviceUnderTest) -> list[dict[str, Any]]:
     """Returns those settings of PyTorch's list that apply to any device."""
     inputs = info.optim_inputs_func(device=device.first)
     plain = [dict(item.kwargs) for item in inputs if not {"capturable", "fused", "foreach"} & set(item.kwargs)]
@@ -52,7 +52,7 @@ def settings(info: OptimizerInfo, device: Device) -> list[dict[str, Any]]:
 @promise(BACKWARD)
 @pytest.mark.parametrize("form", ["one by one", "foreach"])
 @pytest.mark.parametrize("info", optim_db, ids=lambda info: info.optim_cls.__name__)
-def test_steps_are_those_of_the_cpu(device: Device, info: OptimizerInfo, form: str) -> None:
+def test_steps_are_those_of_the_cpu(device: DeviceUnderTest, info: OptimizerInfo, form: str) -> None:
     """An optimizer changes parameters on the device as on the CPU, with each of its settings."""
     name = getattr(info.optim_cls, "__name__", "the optimizer")  # PyTorch's annotation is that of an instance
     if info.only_supports_sparse_grads:
@@ -67,7 +67,7 @@ def test_steps_are_those_of_the_cpu(device: Device, info: OptimizerInfo, form: s
 
 
 @promise(BACKWARD)
-def test_state_lies_with_the_parameters(device: Device) -> None:
+def test_state_lies_with_the_parameters(device: DeviceUnderTest) -> None:
     """The state that an optimizer keeps for a parameter is on the parameter's device."""
     weights = parameters(device.first)
     optimizer = torch.optim.Adam(weights)

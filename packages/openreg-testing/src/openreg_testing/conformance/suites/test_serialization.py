@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 SAVED = "registration.torch.save and torch.load"
 
@@ -27,7 +27,7 @@ def through_a_file(value: Any, **options: Any) -> Any:
     [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.complex64],
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
-def test_a_tensor_comes_back_to_its_device(device: Device, dtype: torch.dtype) -> None:
+def test_a_tensor_comes_back_to_its_device(device: DeviceUnderTest, dtype: torch.dtype) -> None:
     """torch.load returns a tensor on the device from which it was saved."""
     x = torch.tensor([0, 1, 2]).to(dtype).to(device.first)
     y = through_a_file(x)
@@ -37,7 +37,7 @@ def test_a_tensor_comes_back_to_its_device(device: Device, dtype: torch.dtype) -
 
 
 @promise(SAVED)
-def test_a_file_can_be_read_without_the_device(device: Device) -> None:
+def test_a_file_can_be_read_without_the_device(device: DeviceUnderTest) -> None:
     """torch.load(map_location="cpu") returns tensors on the CPU."""
     y = through_a_file({"x": device.tensor(1, 2)}, map_location="cpu")["x"]
     assert y.device.type == "cpu"
@@ -45,7 +45,7 @@ def test_a_file_can_be_read_without_the_device(device: Device) -> None:
 
 
 @promise(SAVED, "module._utils._get_device_index")
-def test_a_file_of_the_cpu_can_be_read_to_the_device(device: Device) -> None:
+def test_a_file_of_the_cpu_can_be_read_to_the_device(device: DeviceUnderTest) -> None:
     """torch.load(map_location=device) loads tensors of the CPU to a device, given as a string or torch.device."""
     for where in (device.name, str(device.first), device.first):
         y = through_a_file(torch.ones(2), map_location=where)
@@ -54,7 +54,7 @@ def test_a_file_of_the_cpu_can_be_read_to_the_device(device: Device) -> None:
 
 
 @promise(SAVED)
-def test_storages_stay_shared(device: Device) -> None:
+def test_storages_stay_shared(device: DeviceUnderTest) -> None:
     """Two views of one storage still share a storage after they were saved and loaded."""
     x = device.tensor(1, 2, 3, 4)
     y, z = through_a_file([x[:2], x[1:]])
@@ -63,7 +63,7 @@ def test_storages_stay_shared(device: Device) -> None:
 
 
 @promise(SAVED)
-def test_a_state_dict_comes_back(device: Device) -> None:
+def test_a_state_dict_comes_back(device: DeviceUnderTest) -> None:
     """A module's state_dict() can be loaded into another module on the device, and on the CPU."""
     module = torch.nn.Linear(3, 2).to(device.first)
     other = torch.nn.Linear(3, 2).to(device.first)
@@ -75,7 +75,7 @@ def test_a_state_dict_comes_back(device: Device) -> None:
 
 
 @promise(SAVED)
-def test_a_parameter_stays_a_parameter(device: Device) -> None:
+def test_a_parameter_stays_a_parameter(device: DeviceUnderTest) -> None:
     """torch.load returns a parameter as a parameter, with requires_grad."""
     y = through_a_file(torch.nn.Parameter(device.tensor(1, 2)))
     assert isinstance(y, torch.nn.Parameter)
@@ -84,7 +84,7 @@ def test_a_parameter_stays_a_parameter(device: Device) -> None:
 
 
 @promise(SAVED)
-def test_a_tensor_of_another_device_comes_back_there(accelerator: Device) -> None:
+def test_a_tensor_of_another_device_comes_back_there(accelerator: DeviceUnderTest) -> None:
     """A tensor of the second device is loaded to that device, unless map_location names another one."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
     assert through_a_file(x).device == accelerator.second
@@ -93,7 +93,7 @@ def test_a_tensor_of_another_device_comes_back_there(accelerator: Device) -> Non
 
 
 @promise(SAVED)
-def test_a_deep_copy_stays_on_the_device(device: Device) -> None:
+def test_a_deep_copy_stays_on_the_device(device: DeviceUnderTest) -> None:
     """copy.deepcopy returns a tensor on the same device, in new memory."""
     x = device.tensor(1, 2)
     y = copy.deepcopy(x)
@@ -103,7 +103,7 @@ def test_a_deep_copy_stays_on_the_device(device: Device) -> None:
 
 
 @promise(SAVED)
-def test_an_optimizer_comes_back(device: Device) -> None:
+def test_an_optimizer_comes_back(device: DeviceUnderTest) -> None:
     """The state of an optimizer can be saved and loaded into another optimizer."""
     x = torch.nn.Parameter(device.tensor(1, 2))
     optimizer = torch.optim.Adam([x], lr=0.1)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 COO = "registration.kernels of SparsePrivateUse1"
 COMPRESSED = "registration.kernels of SparseCsrPrivateUse1"
@@ -56,7 +56,7 @@ def assert_same(ours: torch.Tensor, theirs: torch.Tensor, device: torch.device) 
 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
-def test_a_dense_tensor_becomes_sparse_and_dense_again(device: Device, layout: str) -> None:
+def test_a_dense_tensor_becomes_sparse_and_dense_again(device: DeviceUnderTest, layout: str) -> None:
     """The indices and values of a converted tensor are on the device, and equal those of the CPU."""
     x = CONVERSIONS[layout](plain(device.first))
     assert_same(x, CONVERSIONS[layout](plain(torch.device("cpu"))), device.first)
@@ -65,7 +65,7 @@ def test_a_dense_tensor_becomes_sparse_and_dense_again(device: Device, layout: s
 
 @promise(COMPRESSED, FLATTEN)
 @pytest.mark.parametrize(("origin", "target"), PAIRS, ids=[f"{one}-{other}" for one, other in PAIRS])
-def test_one_layout_becomes_another(device: Device, origin: str, target: str) -> None:
+def test_one_layout_becomes_another(device: DeviceUnderTest, origin: str, target: str) -> None:
     """The device converts between two layouts if the CPU does, and raises the CPU's type of exception otherwise."""
     try:
         expected = CONVERSIONS[target](CONVERSIONS[origin](plain(torch.device("cpu"))))
@@ -77,7 +77,7 @@ def test_one_layout_becomes_another(device: Device, origin: str, target: str) ->
 
 
 @promise(COO)
-def test_elements_of_one_place_are_added(device: Device) -> None:
+def test_elements_of_one_place_are_added(device: DeviceUnderTest) -> None:
     """coalesce() sorts the indices and adds the values of equal indices."""
     places = torch.tensor([[2, 0, 2], [1, 3, 1]]).to(device.first)
     x = torch.sparse_coo_tensor(places, device.tensor(1, 2, 4), (3, 4))
@@ -100,7 +100,7 @@ def product_and_gradients(where: torch.device, layout: str) -> list[torch.Tensor
 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
-def test_a_product_with_a_dense_matrix_and_its_gradients(device: Device, layout: str) -> None:
+def test_a_product_with_a_dense_matrix_and_its_gradients(device: DeviceUnderTest, layout: str) -> None:
     """A product of a sparse and a dense matrix and its gradients equal those of the CPU, if the CPU supports them."""
     try:
         expected = product_and_gradients(torch.device("cpu"), layout)
@@ -113,7 +113,7 @@ def test_a_product_with_a_dense_matrix_and_its_gradients(device: Device, layout:
 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", ["coo", "csr"])
-def test_sums_products_and_masks_of_elements(device: Device, layout: str) -> None:
+def test_sums_products_and_masks_of_elements(device: DeviceUnderTest, layout: str) -> None:
     """Sums and products with numbers, sparse and dense tensors, and masks equal those of dense tensors."""
     cpu = torch.device("cpu")
     x, dense = CONVERSIONS[layout](plain(device.first)), plain(cpu)
@@ -132,7 +132,7 @@ def test_sums_products_and_masks_of_elements(device: Device, layout: str) -> Non
 
 @promise(COO)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda cls: str(cls.__name__))
-def test_a_sparse_gradient_steps_an_embedding(device: Device, optimizer: type[torch.optim.Optimizer]) -> None:
+def test_a_sparse_gradient_steps_an_embedding(device: DeviceUnderTest, optimizer: type[torch.optim.Optimizer]) -> None:
     """nn.Embedding(sparse=True) has a sparse gradient, which SGD, Adagrad and SparseAdam accept."""
     found = []
     for where in (device.first, torch.device("cpu")):
@@ -149,7 +149,7 @@ def test_a_sparse_gradient_steps_an_embedding(device: Device, optimizer: type[to
 
 
 @promise(COO, COMPRESSED)
-def test_wrong_indices_are_found_where_that_is_asked_for(device: Device) -> None:
+def test_wrong_indices_are_found_where_that_is_asked_for(device: DeviceUnderTest) -> None:
     """With check_invariants=True, wrong indices raise RuntimeError on the calling line."""
     with pytest.raises(RuntimeError, match="index"):
         torch.sparse_coo_tensor(torch.tensor([[0, 9]]), [1.0, 2.0], (3,), device=device.first, check_invariants=True)
@@ -159,7 +159,7 @@ def test_wrong_indices_are_found_where_that_is_asked_for(device: Device) -> None
 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
-def test_a_file_keeps_them(device: Device, layout: str) -> None:
+def test_a_file_keeps_them(device: DeviceUnderTest, layout: str) -> None:
     """torch.load returns a sparse tensor on the device from which it was saved, unless map_location names another."""
     x = CONVERSIONS[layout](plain(device.first))
     file = io.BytesIO()
@@ -172,7 +172,7 @@ def test_a_file_keeps_them(device: Device, layout: str) -> None:
 
 @promise(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
-def test_they_stay_on_the_second_device(device: Device, layout: str) -> None:
+def test_they_stay_on_the_second_device(device: DeviceUnderTest, layout: str) -> None:
     """Results of sparse tensors are on the device of their operands, also if another device is current."""
     x = CONVERSIONS[layout](plain(device.second))
     for result in (x * 2, x.clone(), x.to(torch.float64)):

@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, promise
 
 SIZE = 1 << 18  # elements: kernels that take a while
 
@@ -19,7 +19,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
 
 
 @promise("guard.getStream")
-def test_there_is_a_current_stream(accelerator: Device) -> None:
+def test_there_is_a_current_stream(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.current_stream() returns a stream of the current device, and an equal one for each call."""
     stream = torch.accelerator.current_stream()
     assert stream.device == accelerator.first
@@ -27,7 +27,7 @@ def test_there_is_a_current_stream(accelerator: Device) -> None:
 
 
 @promise("guard.getNewStream")
-def test_a_new_stream_is_another_one(accelerator: Device) -> None:
+def test_a_new_stream_is_another_one(accelerator: DeviceUnderTest) -> None:
     """torch.Stream(device) returns another stream than the current one."""
     stream = torch.Stream(accelerator.first)
     assert stream.device == accelerator.first
@@ -35,7 +35,7 @@ def test_a_new_stream_is_another_one(accelerator: Device) -> None:
 
 
 @promise("guard.getNewStream")
-def test_a_stream_has_a_priority(accelerator: Device) -> None:
+def test_a_stream_has_a_priority(accelerator: DeviceUnderTest) -> None:
     """torch.Stream(device, priority) accepts a priority, and kernels on such streams compute correct results."""
     low, high = torch.Stream(accelerator.first, priority=0), torch.Stream(accelerator.first, priority=-1)
     x = accelerator.tensor()
@@ -50,7 +50,7 @@ def test_a_stream_has_a_priority(accelerator: Device) -> None:
 
 
 @promise("guard.exchangeStream")
-def test_a_context_makes_a_stream_current(streams: Device) -> None:
+def test_a_context_makes_a_stream_current(streams: DeviceUnderTest) -> None:
     """`with stream:` makes a stream current, and restores the old one; contexts can be nested."""
     before = torch.accelerator.current_stream()
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
@@ -63,7 +63,7 @@ def test_a_context_makes_a_stream_current(streams: Device) -> None:
 
 
 @promise("guard.exchangeStream")
-def test_a_stream_can_be_set(streams: Device) -> None:
+def test_a_stream_can_be_set(streams: DeviceUnderTest) -> None:
     """torch.accelerator.set_stream() makes a stream current until the next change."""
     before, stream = torch.accelerator.current_stream(), torch.Stream(streams.first)
     torch.accelerator.set_stream(stream)
@@ -74,7 +74,7 @@ def test_a_stream_can_be_set(streams: Device) -> None:
 
 
 @promise("guard.exchangeStream")
-def test_a_thread_has_its_own_current_stream(streams: Device) -> None:
+def test_a_thread_has_its_own_current_stream(streams: DeviceUnderTest) -> None:
     """Each thread has its own current stream, and begins with the default stream."""
     default, seen = torch.accelerator.current_stream(), []
     with torch.Stream(streams.first):
@@ -85,7 +85,7 @@ def test_a_thread_has_its_own_current_stream(streams: Device) -> None:
 
 
 @promise("guard.exchangeStream")
-def test_a_stream_of_another_device_makes_that_device_current(streams: Device) -> None:
+def test_a_stream_of_another_device_makes_that_device_current(streams: DeviceUnderTest) -> None:
     """`with stream:` of another device also makes that device current, and restores device and stream."""
     stream = torch.Stream(streams.second)
     with stream:
@@ -95,7 +95,7 @@ def test_a_stream_of_another_device_makes_that_device_current(streams: Device) -
 
 
 @promise("guard.synchronizeStream", "guard.queryStream")
-def test_a_stream_can_be_waited_for(streams: Device) -> None:
+def test_a_stream_can_be_waited_for(streams: DeviceUnderTest) -> None:
     """After Stream.synchronize() all tasks of the stream are complete, and query() is true."""
     x, stream = torch.ones(SIZE).to(streams.first), torch.Stream(streams.first)
     streams.wait()
@@ -107,7 +107,7 @@ def test_a_stream_can_be_waited_for(streams: Device) -> None:
 
 
 @promise("guard.synchronizeStream")
-def test_work_on_one_stream_is_in_order(streams: Device) -> None:
+def test_work_on_one_stream_is_in_order(streams: DeviceUnderTest) -> None:
     """Kernels on a stream run one after the other, in the order of their launches."""
     stream = torch.Stream(streams.first)
     with stream:
@@ -119,7 +119,7 @@ def test_work_on_one_stream_is_in_order(streams: Device) -> None:
 
 
 @promise("guard.block", "guard.record")
-def test_a_stream_waits_for_another(streams: Device) -> None:
+def test_a_stream_waits_for_another(streams: DeviceUnderTest) -> None:
     """After b.wait_stream(a), kernels on b run after the kernels that were launched on a before."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     for _ in range(5):
@@ -134,13 +134,13 @@ def test_a_stream_waits_for_another(streams: Device) -> None:
 
 
 @promise("guard.queryStream")
-def test_an_idle_stream_says_so(streams: Device) -> None:
+def test_an_idle_stream_says_so(streams: DeviceUnderTest) -> None:
     """Stream.query() is true for a stream without tasks."""
     assert torch.Stream(streams.first).query() is True
 
 
 @promise("guard.queryStream")
-def test_a_busy_stream_says_so(streams: Device) -> None:
+def test_a_busy_stream_says_so(streams: DeviceUnderTest) -> None:
     """The host continues while the device computes, and Stream.query() is false until all tasks are complete."""
     stream = torch.Stream(streams.first)
     with stream:
@@ -158,13 +158,13 @@ def test_a_busy_stream_says_so(streams: Device) -> None:
 
 
 @promise("guard.isStreamCapturing")
-def test_no_stream_is_captured(streams: Device) -> None:
+def test_no_stream_is_captured(streams: DeviceUnderTest) -> None:
     """Stream.is_capturing() is false unless a graph is being captured."""
     assert torch.Stream(streams.first).is_capturing() is False
 
 
 @promise("guard.getStreamNativeHandle")
-def test_a_stream_has_a_native_handle(streams: Device) -> None:
+def test_a_stream_has_a_native_handle(streams: DeviceUnderTest) -> None:
     """Stream.native_handle is an int that differs between streams."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
     handles = [getattr(stream, "native_handle") for stream in (one, other)]  # noqa: B009  (absent from PyTorch's annotations)
@@ -173,7 +173,7 @@ def test_a_stream_has_a_native_handle(streams: Device) -> None:
 
 
 @promise("registration.aten::record_stream", "device_allocator.recordStream")
-def test_memory_is_kept_for_a_recorded_stream(streams: Device) -> None:
+def test_memory_is_kept_for_a_recorded_stream(streams: DeviceUnderTest) -> None:
     """Memory of a deleted tensor is not reused while a stream passed to record_stream() still uses it."""
     side = torch.Stream(streams.first)
     for _ in range(10):
@@ -191,7 +191,7 @@ def test_memory_is_kept_for_a_recorded_stream(streams: Device) -> None:
 
 
 @promise("guard.getStream")
-def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: Device) -> None:
+def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: DeviceUnderTest) -> None:
     """Autograd computes a gradient on the stream of its forward operator, and synchronizes the streams at the end."""
     side = torch.Stream(streams.first)
     x = torch.ones(SIZE, device=streams.first, requires_grad=True)
@@ -205,7 +205,7 @@ def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: Device) ->
 
 
 @promise("module.Stream")
-def test_the_module_has_a_stream_class(accelerator: Device) -> None:
+def test_the_module_has_a_stream_class(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.Stream() returns a torch.Stream on the current device."""
     stream = accelerator.module.Stream()
     assert isinstance(stream, torch.Stream)
@@ -213,7 +213,7 @@ def test_the_module_has_a_stream_class(accelerator: Device) -> None:
 
 
 @promise("module.stream", "module.current_stream")
-def test_the_module_has_a_context(accelerator: Device) -> None:
+def test_the_module_has_a_context(accelerator: DeviceUnderTest) -> None:
     """`with torch.<device>.stream(s)` makes a stream current; None changes nothing."""
     stream = accelerator.module.Stream()
     with accelerator.module.stream(stream):
