@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_amp._C: loading it registers the autocast rules; it exports nothing. openreg_amp/__init__.py has
-// compared the build with torch and the runtime before.
+// The extension module openreg_amp._C. Loading it registers the autocast rules. It exports nothing. Before it is
+// imported, openreg_amp/__init__.py checks that the build matches torch and the runtime.
 #include <torch/csrc/utils/pybind.h>
 
 PYBIND11_MODULE(_C, module) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.openreg.amp and the state of autocast for this device."""
+"""The functions and contexts of torch.openreg.amp work, and each device type has an autocast state of its own."""
 
 import threading
 import warnings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's own lists of what autocast does on CUDA, with arguments for every operator, hold on this device.
+"""Every operator in PyTorch's lists of autocast rules for CUDA is treated alike on this device.
 
 The tensors are fake ones, as no operators are installed here: types are right or wrong before a kernel would run. The
 package openreg-meta compares the numbers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the rules leave alone, and what they refuse; test_lists.py and test_rules_of_cuda.py have the rules themselves.
+"""Autocast keeps what no rule covers and refuses binary cross entropy. The rules themselves have tests of their own.
 
 Creating tensors on the device takes openreg-ops, which is not installed here. PyTorch's fake
 tensors have a device, types and dispatch keys but no memory, and so pass through the same rules.

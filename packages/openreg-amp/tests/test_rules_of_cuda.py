@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rules are CUDA's: PyTorch's build holds the rules of CUDA, with or without a GPU, and is asked here.
+"""The autocast rules equal CUDA's, which every build of PyTorch contains, with or without a GPU.
 
 An operator's rule calls the operator again, which gets to its autograd kernel. Here that kernel is one that notes what
 it gets, so that operators need neither kernels nor sensible arguments, and two devices can be compared.

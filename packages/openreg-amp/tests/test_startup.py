@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Importing the package: in any order, once, and not with a runtime of another interface."""
+"""The package can be imported in any order, registers once, and refuses a runtime with another interface."""
 
 import json
 import os

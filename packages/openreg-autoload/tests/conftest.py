@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A place for a made-up runtime, and fresh processes that find it."""
+"""Fixtures: a folder for a made-up runtime, and fresh processes that import from it."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `import torch` does in a fresh process. Which plug-ins that loads, and how, is tested with openreg-runtime.
+"""`import torch` loads the runtime, or warns why not. Which plug-ins are loaded is tested in openreg-runtime.
 
 Each fresh process imports torch, which takes seconds, so what the function says is tested without one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of every kind that a compiler treats differently, with inputs on the CPU; and how often a graph breaks."""
+"""Functions of each kind that a compiler treats differently, with inputs on the CPU, and their graph breaks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Brings up the device with autocast rules and the compiler: a lane has no autoload.
+"""Imports the device with autocast rules and the compiler, because the test session has no autoload.
 
 Code is generated anew in each run of the tests: a cache of Inductor's knows a package's version, and not its sources.
 """

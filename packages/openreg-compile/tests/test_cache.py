@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cache of compiled code on disk: many compilations at once, and processes that are killed in the middle of one."""
+"""The disk cache of compiled code works with concurrent compilations and after a process was killed in one."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What compiled functions and models give, against the same uncompiled: each kind of operation, and training."""
+"""Compiled functions and models give the results of the uncompiled ones, for each kind of operation and in training."""
 
 import copy
 import itertools

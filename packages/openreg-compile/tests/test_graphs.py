@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Replayed calls, mode="reduce-overhead", give what the function gives, whatever becomes of inputs and results."""
+"""With mode="reduce-overhead", replayed calls give the function's results, also if inputs move or results are kept."""
 
 import copy
 

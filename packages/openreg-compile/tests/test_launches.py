@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of generated kernels: when they run, where, with which arguments, and what comes of a failure."""
+"""Generated kernels run asynchronously, with the right stream, device and arguments. Their failures are reported."""
 
 import copy
 import threading

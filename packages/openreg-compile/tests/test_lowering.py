@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which loops operators become: those of the CPU, which Inductor otherwise keeps for the device of that name."""
+"""Operators are lowered to the loops that Inductor otherwise generates only for the device type cpu."""
 
 import functools
 import re
@@ -196,7 +196,7 @@ def test_sums_at_indices_are_an_operators(set_threads):
     assert not any("atomic_add" in source for source in kernels(summed, *SUMMED))
 
 
-def test_sums_at_indices_become_loops_where_inductor_is_told_so(set_threads):
+def test_sums_at_indices_become_loops_where_inductor_is_set_so(set_threads):
     set_threads(2)
     with config.patch({"cpp.fallback_scatter_reduce_sum": False}):
         assert any("atomic_add" in source for source in kernels(summed, *SUMMED))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nested tensors of layout torch.jagged, compiled: one graph, for whatever lengths."""
+"""A model on nested tensors of layout torch.jagged compiles to one graph for all lengths."""
 
 import copy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is done to the source of a kernel with checks in parallel loops."""
+"""The source of a kernel with checks in parallel loops is rewritten so that an exception leaves the loop correctly."""
 
 import pytest
 

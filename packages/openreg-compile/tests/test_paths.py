@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders whose names mean something to a shell: of the packages, of the caches, of the compiler."""
+"""Compilation works if the paths of packages, caches and compiler contain characters that a shell interprets."""
 
 import importlib.util
 import os

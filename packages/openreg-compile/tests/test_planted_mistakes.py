@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cases notice mistakes: each is planted in a part of the code generator, and a case that it concerns fails."""
+"""Each bug that is planted in the code generator makes at least one case of cases.py fail."""
 
 import contextlib
 import re
@@ -66,7 +66,7 @@ MISWRITTEN = {
 
 
 def one_in_the_lane(mistakes, chosen):
-    """Each is compiled anew: the lane plants one, the endurance runs the others."""
+    """Each is compiled anew: the default session plants one, the endurance session the others."""
     return [name if name == chosen else pytest.param(name, marks=pytest.mark.endurance) for name in mistakes]
 
 

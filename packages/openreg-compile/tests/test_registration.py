@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Inductor knows of the device, when it learns of it, and what a user hears who asks for what cannot be had."""
+"""The device is registered with Inductor at its first use, and options that are not available raise clear errors."""
 
 import re
 
@@ -115,7 +115,7 @@ REFUSED = {"cpp_wrapper": "C++ wrapper, and with it AOTInductor", "fx_wrapper": 
 
 
 @pytest.mark.parametrize("option", REFUSED)
-def test_what_cannot_be_had_is_refused_with_the_way_out(option):
+def test_what_is_not_available_is_refused_with_the_way_out(option):
     torch._dynamo.reset()
     with pytest.raises(Exception, match=f"Inductor's {re.escape(REFUSED[option])}.*ompile with"):
         torch.compile(lambda x: x + 1, options={option: True})(torch.ones(3, device=DEVICE))

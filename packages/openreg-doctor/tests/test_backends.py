@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor on other PrivateUse1 backends: small ones written in Python, each without some of its parts."""
+"""The doctor finds what small PrivateUse1 backends lack, each of which is written in Python without some part."""
 
 import re
 from pathlib import Path
@@ -97,13 +97,13 @@ def test_what_pytorch_needs_is_a_problem_and_what_some_users_need_a_note(named):
     assert "module.seed_all" in named.texts("note")
 
 
-def test_hooks_that_nobody_registered(named):
+def test_unregistered_hooks(named):
     named.finds("accelerator_hooks", "is not registered", "at::RegisterPrivateUse1HooksInterface")
     assert "accelerator_hooks.getPinnedMemoryAllocator" not in named.problems  # one fault, not fourteen
     assert "the interface is not registered" in named.texts("unseen")["accelerator_hooks.getPinnedMemoryAllocator"]
 
 
-def test_a_guard_that_nobody_registered(named):
+def test_an_unregistered_guard(named):
     named.finds("guard", "not linked with support for toaster", "C10_REGISTER_GUARD_IMPL")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A report each time: whatever a child answers, and at whatever byte its process is killed.
+"""The doctor gives a report for any output of its child process, and wherever that process is killed.
 
 The children here replay a recorded report without torch, so that one takes as long as Python needs to start.
 """
@@ -11,13 +11,13 @@ import pytest
 
 from openreg_doctor import answers, checks, children, command, document, explanation, installed, table, terminal
 from openreg_doctor.checks import autoload
-from openreg_doctor.children import START_STEP, Outcome
+from openreg_doctor.children import START_STEP, ChildResults
 from openreg_doctor.examination import Examination, Order
 from openreg_doctor.probes.request import Request
 
 ROWS = ("guard.getDevice", "guard.record", "allocator.allocate", "registration.a backward pass")
 NAMES = ("is_available", "Stream")
-# The table with a few rows: the others are told alike.
+# The table with a few rows; the other rows are reported in the same way.
 GROUPS = [
     replace(group, rows=tuple(row for row in group.rows if row.key in ROWS or row.name in NAMES))
     for group in table.read()
@@ -86,12 +86,12 @@ def examined(outcome, request=REQUEST):
     What takes time is the form for a terminal, which is made of each section by itself: each is shown once.
     """
     order = Order(request.device, request.imports, request.operator)
-    examination = Examination(order, GROUPS, outcome, Outcome())
+    examination = Examination(order, GROUPS, outcome, ChildResults())
     try:
         explained = explanation.explain(examination) if request.operator else None
     except LookupError:  # the operator is none, which is wrong use
         explained = None
-    report = document.Report("toaster", checks.run(examination), explained, ())
+    report = document.DoctorReport("toaster", checks.run(examination), explained, ())
     sections = [section for section in report.sections if section not in SHOWN]
     SHOWN.update(sections)
     terminal.show(replace(report, sections=sections), verbose=True)
@@ -100,7 +100,7 @@ def examined(outcome, request=REQUEST):
 
 def outcome_of(data, request=REQUEST, status=0):
     """What the doctor takes from a child that wrote this."""
-    return Outcome(children._steps(answers.read(data, request), "", status, "its last words"))
+    return ChildResults(children._steps(answers.read(data, request), "", status, "its last words"))
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ def no_torch(monkeypatch):
 
 
 @pytest.mark.parametrize("entries", [OF_DEVICE, OF_OPERATOR], ids=["device", "operator"])
-def test_whatever_byte_is_the_last_one_the_steps_before_it_count_and_the_end_is_told(entries):
+def test_whatever_byte_is_the_last_one_the_steps_before_it_count_and_the_end_is_reported(entries):
     request = REQUEST if entries is OF_DEVICE else OPERATOR
     whole = b"".join(lines_of(entries))
     for size in range(len(whole)):
@@ -210,23 +210,23 @@ def test_an_answer_of_another_form_is_reported(entries):
     assert tried > 500
 
 
-LINES_OF_NOBODY = {
+STRAY_LINES = {
     "no UTF-8": b"\xff\xfe\x00{",
     "no JSON": b'{"name": "probe guard."',
     "too deep": b"[" * 10**5,
     "a number of too many digits": b"1" * 10**5,
     "no object": b'["begin"]',
-    "a step that nobody asked for": b'{"begin": "probe toast"}',
+    "a step that was not requested": b'{"begin": "probe toast"}',
     "a name that is none": b'{"begin": {"begin": []}}',
     "a step that did not begin": b'{"name": "probe trial", "value": {"error": ""}}',
     "nothing": b"",
 }
 
 
-@pytest.mark.parametrize("kind", LINES_OF_NOBODY)
+@pytest.mark.parametrize("kind", STRAY_LINES)
 @pytest.mark.parametrize("place", [0, 5, len(LINES)])
-def test_a_line_that_tells_nothing_is_told_and_changes_no_answer(kind, place):
-    line = LINES_OF_NOBODY[kind]
+def test_a_stray_line_is_reported_and_changes_no_answer(kind, place):
+    line = STRAY_LINES[kind]
     outcome = outcome_of(b"".join([*LINES[:place], line + b"\n", *LINES[place:]]))
     right = outcome_of(b"".join(LINES))
     assert outcome.steps.keys() - right.steps.keys() == {answers.REPORT}
@@ -248,7 +248,7 @@ def test_a_text_is_cut_and_steers_no_terminal():
     steps["import colorsys"].text.encode()
 
 
-def test_a_child_that_ends_well_before_it_has_finished_is_told():
+def test_a_child_that_ends_well_before_it_has_finished_is_reported():
     lines = LINES[:3]
     steps = outcome_of(b"".join(lines)).steps
     assert steps["import colorsys"].ended == "the process ended with status 0 before it had finished: its last words"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor's command line, its output, and that its parts fit the table and the sources they are about."""
+"""The doctor's command line, output and exit status are as documented, and its parts fit the table of hooks."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_autocast_rules_are_known_by_the_types_of_results(results, rule):
 
 
 def report(*findings, ignore=()):
-    return document.Report("openreg", [Section("Section", findings)], None, ignore)
+    return document.DoctorReport("openreg", [Section("Section", findings)], None, ignore)
 
 
 PROBLEM = Finding("module.synchronize", "problem", "torch.openreg.synchronize: missing", "users", "define it")
@@ -281,13 +281,13 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("said", "variable"), REFUSALS)
 def test_a_refused_setting_is_known_by_what_was_said(said, variable):
-    outcome = children.Outcome({"import openreg_ops": children.Step("import openreg_ops", error=said)})
+    outcome = children.ChildResults({"import openreg_ops": children.StepResult("import openreg_ops", error=said)})
     environment = {"OPENREG_POISON": "x", "PYTORCH_ALLOC_CONF": "x", "PATH": "/"}
     assert examination._refused_setting(outcome, environment, "OPENREG_") == (variable, said if variable else "")
 
 
 def test_nothing_of_packages_is_said_of_a_backend_that_declares_none():
-    seen = Examination(Order("toaster"), GROUPS, children.Outcome(), children.Outcome())
+    seen = Examination(Order("toaster"), GROUPS, children.ChildResults(), children.ChildResults())
     told = [item.check for section in checks.run(seen) for item in section.findings]
     assert not [name for name in told if name.startswith(("settings.", "packages.", "abi."))]
 
@@ -310,5 +310,5 @@ def test_a_child_that_cannot_start_is_a_finding(monkeypatch):
 
 
 @pytest.mark.parametrize(("code", "words"), [(3, "status 3"), (-9, "signal 9"), (-200, "signal 200")])
-def test_exit_statuses_are_told_in_words(code, words):
+def test_exit_statuses_are_reported_in_words(code, words):
     assert children.describe_exit(code).replace("SIGKILL", "9") == words

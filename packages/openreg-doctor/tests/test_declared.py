@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packages declare to the doctor: rows, settings, faults, conflicts, checks; and what is said of bad ones."""
+"""The doctor uses the rows, settings, faults, conflicts and checks that packages declare, and reports wrong ones."""
 
 import json
 import shutil
@@ -115,11 +115,11 @@ def test_what_a_package_cannot_stand_beside_is_a_problem(kettle):
 
 
 def test_another_backend_that_loads_with_torch_and_takes_the_name_is_a_problem(kettle):
-    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
-    (kettle.folder / "somebody.py").write_text(code, "utf-8")
-    kettle.announce("some-backend", "torch.backends", "some = somebody:load")
-    said = "the backend 'somebody' names PrivateUse1 before kettle does (some = somebody:load, of some-backend); "
-    kettle.doctor().finds("autoload.shadowed", said + "the name is taken", "pip uninstall some-backend")
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('rival')\n"
+    (kettle.folder / "rival.py").write_text(code, "utf-8")
+    kettle.announce("rival-backend", "torch.backends", "some = rival:load")
+    said = "the backend 'rival' names PrivateUse1 before kettle does (some = rival:load, of rival-backend); "
+    kettle.doctor().finds("autoload.shadowed", said + "the name is taken", "pip uninstall rival-backend")
 
 
 def test_a_plugin_that_declares_nothing_is_imported_and_its_requirements_are_checked(kettle):
@@ -207,7 +207,7 @@ def test_an_answer_of_another_package_overrules_a_status():
     assert rows == ["no", ""]
 
 
-def test_two_devices_that_packages_declare_are_told_apart(kettle):
+def test_two_devices_that_packages_declare_are_distinguished(kettle):
     kettle.declare("toaster", 'device = "toaster"\n', CODE.replace("kettle", "toaster"))
     assert kettle.doctor("--device", "toaster").document["device"] == "toaster"
     assert kettle.doctor("--import", "kettle").document["device"] == "kettle"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every finding of the doctor says what it costs and what to do, whatever the exercises came to."""
+"""Every finding of the doctor states its effect and its fix, for all results of the probes."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from openreg_doctor import checks, table
-from openreg_doctor.backend import Backend, Package, Setting
-from openreg_doctor.children import Outcome, Step
+from openreg_doctor.backend import DeclaredBackend, Package, Setting
+from openreg_doctor.children import ChildResults, StepResult
 from openreg_doctor.examination import Examination, Order
 from openreg_doctor.probes import interfaces, registrations
 from openreg_doctor.probes.request import Request, Unseen
@@ -22,16 +22,16 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 # What a probe may come to.
 STEPS = {
     "not run": None,
-    "done": Step("", True),
-    "not seen": Step("", unseen="needs operators that make tensors"),
-    "absent": Step("", error="NotImplementedError: please implement it"),
-    "refused": Step("", error="RuntimeError: the device index -1 is out of range", cause="ValueError: -1"),
-    "crashed": Step("", ended="the process ended with signal SIGSEGV"),
+    "done": StepResult("", True),
+    "not seen": StepResult("", unseen="needs operators that make tensors"),
+    "absent": StepResult("", error="NotImplementedError: please implement it"),
+    "refused": StepResult("", error="RuntimeError: the device index -1 is out of range", cause="ValueError: -1"),
+    "crashed": StepResult("", ended="the process ended with signal SIGSEGV"),
 }
 
 
 # A device whose packages declare what they bring; whether pip knows them does not matter here.
-KETTLE = Backend(
+KETTLE = DeclaredBackend(
     "kettle",
     (
         Package(
@@ -48,7 +48,7 @@ KETTLE = Backend(
 
 
 def outcome(**probes):
-    return Outcome({f"{Request.PROBE}{name}": step for name, step in probes.items() if step is not None})
+    return ChildResults({f"{Request.PROBE}{name}": step for name, step in probes.items() if step is not None})
 
 
 def findings_of(device, step, anchor=STEPS["done"]):
@@ -58,17 +58,17 @@ def findings_of(device, step, anchor=STEPS["done"]):
     probes = {
         **{row.key: step for row in rows if row.group != "module"},
         **{f"{group.key}.": anchor for group in GROUPS if f"{group.key}" in interfaces.ANCHORS},
-        "attributes": Step("", {**faults, "__name__": "is 'x', should end in '.kettle'"}),
+        "attributes": StepResult("", {**faults, "__name__": "is 'x', should end in '.kettle'"}),
         "initialize": step,
         "properties": step if step is not STEPS["done"] else None,
     }
     backend = KETTLE if device == KETTLE.device else None
-    examined = Examination(Order(device), GROUPS, outcome(**probes), Outcome(), backend=backend)
+    examined = Examination(Order(device), GROUPS, outcome(**probes), ChildResults(), backend=backend)
     return [item for section in checks.run(examined) for item in section.findings]
 
 
 def incomplete(findings):
-    """Those that tell of something that is not as it should be, without what it costs or what to do."""
+    """Returns the findings of a problem that lack its effect or its fix."""
     return [item for item in findings if item.status != "ok" and not (item.costs and item.fix)]
 
 
@@ -105,10 +105,10 @@ def test_the_models_that_findings_name_are_files_of_the_repository(step):
             assert (REPOSITORY / path).is_file(), fix
 
 
-def test_an_operator_that_nothing_serves_is_told_with_what_it_costs():
+def test_an_operator_that_nothing_serves_is_reported_with_what_it_costs():
     table_of = {"table": {}, "others": {"aten::x.out": {}}, "name": "aten::x"}
     examined = Examination(
-        Order("toaster", operator="aten::x"), GROUPS, outcome(operator=Step("", table_of)), Outcome()
+        Order("toaster", operator="aten::x"), GROUPS, outcome(operator=StepResult("", table_of)), ChildResults()
     )
     findings = [item for section in checks.run(examined) for item in section.findings]
     found = {item.check: item for item in findings if item.check.startswith("operators.overload.")}

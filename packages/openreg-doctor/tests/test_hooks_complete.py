@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hooks.toml leaves out no virtual function that the installed PyTorch asks for.
+"""The table hooks.toml has every virtual function that the installed PyTorch calls on a backend.
 
 That packages answer as they declare, file by file and test by test, is checked where the whole repository is:
 tests/test_hooks.py. The names of a device's module are compared by the package that has them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor knows what the installed PyTorch asks of a backend, and names what is new, gone or changed."""
+"""The doctor reads the functions that the installed PyTorch calls on a backend, and names those that changed."""
 
 import importlib.util
 import shutil

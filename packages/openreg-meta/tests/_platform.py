@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems, for all tests of this package."""
+"""Differences between operating systems, for all tests of this package."""
 
 import os
 import sys

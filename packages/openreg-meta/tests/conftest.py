@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fresh processes, for what happens only once in a process."""
+"""Fixtures that run code in a fresh process, for what happens once per process."""
 
 import os
 

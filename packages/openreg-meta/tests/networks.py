@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small networks of the kinds that people train, each with a batch to learn; seeded, without dropout."""
+"""Small networks of common kinds, each with a batch; seeded, without dropout."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mixed precision in programs: contexts, threads, checkpoints, gradients. The rules are tested in openreg-amp."""
+"""Autocast works in programs with nested contexts, threads, checkpoints and gradients. openreg-amp tests the rules."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autocast casts a weight once: casts of float32 parameters are kept until the outermost context ends."""
+"""Autocast casts a float32 parameter once, and keeps the cast until the outermost context ends."""
 
 import gc
 

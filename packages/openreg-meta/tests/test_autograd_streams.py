@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Backward passes over several streams: PyTorch's engine orders them by the device's events."""
+"""Backward passes over several streams are ordered by the device's events, as PyTorch's engine requires."""
 
 import pytest
 import torch

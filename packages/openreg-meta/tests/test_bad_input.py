@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes: one error that names the thing and the way out, and a process that goes on working."""
+"""Wrong input raises one error that names the cause and the fix, and the process keeps working."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiled functions, exported programs and fake tensors, with the backends that need no code generator."""
+"""torch.compile, torch.export and fake tensors work with the compiler backends that generate no code."""
 
 import pytest
 import torch

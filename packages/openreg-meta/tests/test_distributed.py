@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parts of torch.distributed that ask the device's module, over PyTorch's fake process group of two ranks."""
+"""Parts of torch.distributed that use the device module work on PyTorch's fake process group of two ranks."""
 
 import pytest
 import torch

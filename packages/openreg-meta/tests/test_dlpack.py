@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DLPack both ways: same memory without a copy, copies across devices, order of streams, what is refused."""
+"""DLPack imports and exports share memory without a copy, order streams, and refuse what DLPack cannot express."""
 
 import re
 
@@ -64,7 +64,7 @@ def test_the_memory_lives_as_long_as_the_other_tensor():
     assert torch.openreg.memory_allocated(1) < before
 
 
-def test_a_capsule_that_nobody_takes_frees_the_memory():
+def test_an_unused_capsule_frees_the_memory():
     tensor = torch.arange(6.0, device=DEVICE)
     before = torch.openreg.memory_allocated(1)
     capsule = tensor.__dlpack__()

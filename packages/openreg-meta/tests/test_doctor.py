@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor on the complete backend: silent where all is well, and right about each part that is not."""
+"""The doctor finds nothing wrong in a healthy installation, and names each part that is broken."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ EXTRAS = {
     f"packages.{Requirement(line).name}" for line in metadata.requires("openreg-meta") or () if "extra ==" in line
 }
 
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own
 
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
@@ -156,13 +156,13 @@ def test_a_broken_plugin_that_breaks_import_torch(doctor, overlay):
 
 
 def test_another_backend_before_openreg(doctor, overlay):
-    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
-    (overlay / "somebody.py").write_text(code, "utf-8")
-    announce(overlay, "a-backend", "torch.backends", "a_backend = somebody:load")
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('rival')\n"
+    (overlay / "rival.py").write_text(code, "utf-8")
+    announce(overlay, "a-backend", "torch.backends", "a_backend = rival:load")
     code, told = doctor(PYTHONPATH=str(overlay))
     assert code == 1
     (text,) = problems(told).values()
-    assert "the backend 'somebody' names PrivateUse1 before openreg does (a_backend = somebody:load" in text
+    assert "the backend 'rival' names PrivateUse1 before openreg does (a_backend = rival:load" in text
     assert "import torch fails" in text
     assert "pip uninstall a-backend" in text
 
@@ -291,10 +291,10 @@ warnings.simplefilter("error")
 import json, torch, torch_openreg
 from openreg_doctor import explanation
 from openreg_doctor.probes import autocast
-from openreg_doctor.probes.device import Device
+from openreg_doctor.probes.device import ProbedDevice
 registered = torch._C._dispatch_get_registrations_for_dispatch_key
 before = set(registered("AutogradPrivateUse1"))
-device = Device.find("openreg")
+device = ProbedDevice.find("openreg")
 rules = {name: explanation._rule_of_call(autocast.observe(device, name)) for name in registered("AutocastPrivateUse1")}
 assert set(registered("AutogradPrivateUse1")) == before
 x = torch.ones(2, 2, device="openreg", requires_grad=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ending a process while the device, or one of PyTorch's own threads after a backward pass, is at work."""
+"""A process ends cleanly while the device or PyTorch's autograd threads are busy."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a forked child does to its tensors leaves its parent's alone."""
+"""A forked child that changes its tensors does not change its parent's data."""
 
 import pytest
 from _platform import HAS_FORK

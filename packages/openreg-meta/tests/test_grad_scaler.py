@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gradient scaling on the device does, step by step, what it does on the CPU."""
+"""Gradient scaling gives the same scales, skipped steps and weights on the device as on the CPU."""
 
 import copy
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device graphs: a captured training step does what the eager one does, and what cannot be captured says why."""
+"""A captured training step computes what the eager one does. An error names the reason why a call is not captured."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_graph_is_used_in_the_right_order(stream):
     assert y.sum().item() == 4
 
 
-def test_streams_tell_that_they_capture(stream):
+def test_streams_report_that_they_capture(stream):
     graph = torch.accelerator.Graph()
     assert not stream.is_capturing()
     with stream:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every way of bringing the backend up."""
+"""The backend can be loaded in every documented way and in any order of imports."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 
 OFF = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 ORDERS = list(itertools.permutations(["openreg_amp", "openreg_ops", "torch"]))
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in a process of its own
 
 # The others, too, bring the runtime in first. openreg-amp's tests have it before torch by itself.
 IN_THE_LANE = [order for order in ORDERS if order[0] == "torch"] + [("openreg_ops", "openreg_amp", "torch")]
@@ -70,7 +70,7 @@ FIRST = ["torch", "openreg_runtime", "openreg_ops", "openreg_amp", pytest.param(
 
 
 @pytest.mark.parametrize("first", FIRST)
-def test_any_package_may_be_imported_first_and_a_plugin_of_somebody_else_is_loaded_too(python, tmp_path, first):
+def test_any_package_may_be_imported_first_and_a_plugin_of_a_third_party_is_loaded_too(python, tmp_path, first):
     (tmp_path / "vendor_plugin.py").write_text(PLUGIN, "utf-8")
     info = tmp_path / "vendor_plugin-1.0.dist-info"
     info.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ctrl-C while the host launches faster than the device computes."""
+"""Ctrl-C ends a program that launches faster than the device computes."""
 
 import pytest
 from _platform import IS_WINDOWS

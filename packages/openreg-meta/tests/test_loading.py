@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loading the backend: more than once, in threads and other processes, with packages that do not fit, and refusals."""
+"""The backend can be loaded repeatedly, in threads and in other processes. Packages that do not fit are refused."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import torch
 import openreg_runtime
 
 OFF = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
+FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in a process of its own
 SWITCH = pytest.mark.parametrize("variables", [{}, OFF], ids=["autoload", "no autoload"])
 
 USE = "\nprint((torch.ones(2, device='openreg') * 2).sum().item(), torch.openreg.fallback_stats() is not None)\n"
@@ -88,7 +88,7 @@ if __name__ == "__main__":
 """
 
 
-@FURTHER  # in the lane test_sharing.py has a spawned process that computes
+@FURTHER  # in the default session test_sharing.py has a spawned process that computes
 def test_a_spawned_process_loads_its_own(python, tmp_path):
     (tmp_path / "spawned.py").write_text(SPAWNED, "utf-8")
     result = python("import runpy; runpy.run_path('spawned.py', run_name='__main__')")

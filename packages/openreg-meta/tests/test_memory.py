@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The caching allocator under tensors: other streams, captures, poison, the profiler."""
+"""Tensors use the caching allocator correctly with several streams, captures, poison and the profiler."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Moving a module keeps its parameters: the same objects, tied as they were, known to their optimizer."""
+"""Moving a module keeps its parameter objects, ties between them, and their optimizer."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training of whole networks: the CPU's losses, without a single fallback, whatever the schedule."""
+"""Whole networks have the CPU's losses without fallback, for every schedule and number of threads."""
 
 import functools
 
@@ -19,15 +19,15 @@ OPTIMIZERS = {
 }
 FORMS = {"plain": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 PAIRS = [(name, form) for name in OPTIMIZERS for form in FORMS if (name, form) != ("RMSprop", "fused")]
-FURTHER = pytest.mark.endurance  # a network and an optimizer that the lane has with others
+FURTHER = pytest.mark.endurance  # a network and an optimizer that the default session runs with others
 
 
 def networks_and_pairs():
-    """The lane has every optimizer with the first network, and each further network with every fourth of them."""
+    """Every optimizer with the first network, and each further network with every fourth of them; endurance has all."""
     for place, name in enumerate(NETWORKS):
         for number, pair in enumerate(PAIRS):
-            in_lane = place == 0 or number % (len(NETWORKS) - 1) == place - 1
-            yield pytest.param(name, *pair, marks=() if in_lane else FURTHER)
+            in_default_session = place == 0 or number % (len(NETWORKS) - 1) == place - 1
+            yield pytest.param(name, *pair, marks=() if in_default_session else FURTHER)
 
 
 def train(name, device, optimizer="SGD", form="plain", autocast=None, steps=STEPS):

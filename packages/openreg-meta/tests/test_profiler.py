@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch's profilers ask of the device, and what they say where nothing records it."""
+"""PyTorch's profilers get times from the device, and warn if no package records its tasks."""
 
 import importlib.util
 
@@ -163,7 +163,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("use", OTHERS.values(), ids=OTHERS)
-def test_nobody_else_is_warned(python_with_dynamo, use):
+def test_other_uses_do_not_warn(python_with_dynamo, use):
     result = python_with_dynamo("import warnings; warnings.simplefilter('error')" + PROFILE + use)
     assert (result.returncode, said(result.stderr)) == (0, "")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch saves and restores the states of the devices' generators: the same numbers are drawn again."""
+"""PyTorch saves and restores the generator states of the devices, so that the same numbers are drawn again."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A seed selects the interleaving of streams: a missing wait shows, and shows again; a right program is right."""
+"""Seeds show and reproduce a missing synchronization. A correct program gives the same numbers for every seed."""
 
 import pytest
 from _platform import HAS_FORK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files: tensors, modules, optimizers and generators are saved on one device and loaded on this one or another."""
+"""Tensors, modules, optimizers and generators can be saved on one device and loaded on any other."""
 
 import copy
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors sent to another process: one memory on both sides, its life, and what is refused."""
+"""Tensors sent to another process share one memory, which lives as long as needed. What cannot be sent is refused."""
 
 import gc
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The soak in short, and that it notices mistakes: `nox -s endurance`. `nox -s soak` runs the long one."""
+"""A short soak test passes and detects planted mistakes. `nox -s soak` runs the long one."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_eight_threads_lose_no_write_and_no_memory(variables):
 
 
 @pytest.mark.parametrize(
-    ("mistake", "complaint"),
+    ("mistake", "message"),
     [
         ("record_stream", "numbers are wrong"),
         ("wait", "numbers are wrong"),
@@ -41,9 +41,9 @@ def test_eight_threads_lose_no_write_and_no_memory(variables):
         ("end", "Timeout"),
     ],
 )
-def test_a_mistake_in_the_program_is_noticed(mistake, complaint):
+def test_a_mistake_in_the_program_is_noticed(mistake, message):
     # Races show after a tenth of a second, and end the program.
     seconds = "1" if mistake in ("release", "end") else "20"
     result = soak("--seconds", seconds, "--grace", "4" if mistake == "end" else "60", "--leave-out", mistake)
     assert result.returncode == 1, result
-    assert complaint in result.stderr
+    assert message in result.stderr

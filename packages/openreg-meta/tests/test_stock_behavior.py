@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What code written for PyTorch's own example backend relies on beyond names: tensors, messages, operators.
+"""Code for PyTorch's own example backend finds the behavior that it relies on: tensors, messages, operators.
 
 A checklist, as test_stock_names.py: each section opens with what such code relies on.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The modules and functions that code written for PyTorch's own example backend calls.
+"""The modules and functions exist that code for PyTorch's own example backend calls.
 
 A checklist: each section opens with what such code relies on; test_stock_behavior.py goes on with tensors, messages
 and operators.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The methods of storages, untyped and typed, on the device."""
+"""The methods of untyped and typed storages work on the device."""
 
 import copy
 import pickle

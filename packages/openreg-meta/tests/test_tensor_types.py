@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The classes that `tensor.type()` names, such as torch.openreg.FloatTensor; torch.cuda has them for its device."""
+"""The classes that `tensor.type()` names, such as torch.openreg.FloatTensor, work like those of torch.cuda."""
 
 import pickle
 import warnings
@@ -13,7 +13,7 @@ DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, to
 def name_of(dtype):
     """What a tensor of this dtype says; None where there are no such tensors on the device."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # complex32 and quantized dtypes tell of their state
+        warnings.simplefilter("ignore")  # complex32 is experimental, and quantized dtypes are deprecated
         try:
             return torch.empty(2, dtype=dtype, device="openreg").type()
         except RuntimeError:  # PyTorch has no name for quantized ones of such a device

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors on the device, used as in any program."""
+"""Tensors on the device can be created, moved, copied, printed, pickled and viewed as in any program."""
 
 import copy
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training on the device gives what training on the CPU gives."""
+"""Training on the device gives the losses and weights of training on the CPU, without fallback."""
 
 import gc
 

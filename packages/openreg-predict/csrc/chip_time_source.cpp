@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The callbacks hold the scheduler's mutex, so they only compute and return.
+// The driver calls the callbacks while it holds its scheduler's mutex, so they must neither block nor call the driver.
 #include "chip_time_source.h"
 
 #include <algorithm>
@@ -11,11 +11,13 @@
 namespace openreg::predict {
 namespace {
 
+// Returns the number of the operator call of the calling thread; -1: none.
 int64_t& current_call() {
   thread_local int64_t call = -1;
   return call;
 }
 
+// Returns the bytes of a copy or fill, or the sum over the operands of a kernel.
 uint64_t bytes_of(const orTaskInfo& task) {
   uint64_t bytes = task.bytes;
   for (size_t i = 0; task.bytes == 0 && task.operands != nullptr && i < task.operand_count; ++i) {
@@ -24,11 +26,12 @@ uint64_t bytes_of(const orTaskInfo& task) {
   return bytes;
 }
 
-// Returns true if tasks of this kind keep an engine busy; other tasks only order.
+// Returns true if tasks of this kind keep an engine busy. The others only order tasks or call the host.
 bool is_work(int kind) {
   return kind == orTaskKernel || kind == orTaskCopy || kind == orTaskFill;
 }
 
+// Returns the share of a task in the time of its call, by bytes. Without bytes, the first task gets the whole time.
 uint64_t share_of(uint64_t nanoseconds, uint64_t bytes, uint64_t all_bytes, bool is_first) {
   if (all_bytes == 0) {
     return is_first ? nanoseconds : 0;
@@ -94,7 +97,7 @@ void ChipTimeSource::stop() {
   }
 }
 
-void ChipTimeSource::set_cost(int64_t call, const Cost& cost) {
+void ChipTimeSource::set_cost(int64_t call, const CallCost& cost) {
   const std::lock_guard<std::mutex> lock(mutex_);
   calls_[call].cost = cost;
 }
@@ -165,7 +168,7 @@ uint64_t ChipTimeSource::duration(const TaskTiming& entry) {
   if (entry.call < 0) {
     return default_duration(entry);
   }
-  Call& call = calls_[entry.call];
+  CallBudget& call = calls_[entry.call];
   if (call.cost.is_collective) {
     return entry.kind == orTaskSemaphoreWait ? call.cost.engine_time : default_duration(entry);
   }
@@ -176,7 +179,7 @@ uint64_t ChipTimeSource::duration(const TaskTiming& entry) {
     return default_duration(entry);
   }
   if (entry.graph_launch != 0) {
-    const Node& node = nodes_[entry.node];
+    const CapturedNode& node = nodes_[entry.node];
     return share_of(call.cost.graph_time, node.bytes, call.node_bytes, node.is_first);
   }
   // The share is limited to the time that is left, because later tasks are unknown if the host waits in the middle of a
@@ -198,14 +201,14 @@ int ChipTimeSource::engine(const TaskTiming& entry) {
 }
 
 // Returns the host's time for a task, in nanoseconds. A call or a graph launch costs time only with its first task,
-// because the host launches it once. Tasks that only order others cost nothing, except a semaphore
-// wait that belongs to a call.
+// because the host launches it once. Tasks that only order others cost nothing, except a semaphore wait that belongs to
+// a call.
 uint64_t ChipTimeSource::host(TaskTiming& entry) {
   bool is_launch = is_work(entry.kind) && entry.call < 0;
   if (entry.graph_launch != 0) {
     is_launch = std::exchange(newest_graph_launch_, entry.graph_launch) != entry.graph_launch;
   } else if (entry.call >= 0 && (is_work(entry.kind) || entry.kind == orTaskSemaphoreWait)) {
-    Call& call = calls_[entry.call];
+    CallBudget& call = calls_[entry.call];
     is_launch = entry.is_first = call.tasks++ == 0;
     call.bytes += entry.bytes;
   }

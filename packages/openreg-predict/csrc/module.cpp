@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_predict._C, which runs openreg devices in the time of a described chip.
+// The extension module openreg_predict._C: Python bindings of the time source.
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>
@@ -9,14 +9,15 @@
 namespace {
 
 namespace py = pybind11;
+using openreg::predict::CallCost;
 using openreg::predict::ChipTimeSource;
-using openreg::predict::Cost;
 using openreg::predict::DefaultCosts;
 using openreg::predict::TaskTiming;
 
 // start() and stop() release the GIL, because they wait for kernels, and a kernel written in Python needs it.
 using WithoutGil = py::call_guard<py::gil_scoped_release>;
 
+// A deleter that releases the GIL, because the destructor blocks on kernels.
 struct DeleteWithoutGil {
   void operator()(ChipTimeSource* source) const {
     const py::gil_scoped_release release;
@@ -24,6 +25,7 @@ struct DeleteWithoutGil {
   }
 };
 
+// Returns the tasks as tuples, whose elements _C.pyi lists.
 py::list entries(const ChipTimeSource& source) {
   py::list result;
   for (const TaskTiming& entry : source.entries()) {
@@ -49,7 +51,7 @@ PYBIND11_MODULE(_C, module) {
       .def("stop", &ChipTimeSource::stop, WithoutGil())
       .def("set_cost",
            [](ChipTimeSource& source, int64_t call, uint64_t engine_time, uint64_t graph_time, int engine,
-              bool is_collective) { source.set_cost(call, Cost{engine_time, graph_time, engine, is_collective}); })
+              bool is_collective) { source.set_cost(call, CallCost{engine_time, graph_time, engine, is_collective}); })
       .def("entries", &entries)
       .def("waits", &ChipTimeSource::waits)
       .def("begin", &ChipTimeSource::begin);

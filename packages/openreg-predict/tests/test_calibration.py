@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Efficiencies are found again in measurements that were made up from them; models are judged apart from these."""
+"""Calibration finds efficiencies again from measurements that were computed with them, and validates models."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ import torch
 import openreg_predict
 from openreg_predict import __main__, cost, cpu_calibration, cpu_validation_models, description, fit, validate
 from openreg_predict.published import data, models
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 from openreg_predict.write_description import with_efficiencies
 
 COPY = os.environ.get("PUBLISHED_MEASUREMENTS", "")
@@ -24,7 +24,7 @@ HEADER = "OPName,Latency,Device,B,M,N,K"
 
 def product(rows, columns, depth):
     size = 4 * (rows * depth + depth * columns + rows * columns)
-    return Work("matmul", "float32", "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
+    return OperatorWork("matmul", "float32", "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
 
 def test_the_efficiency_of_products_is_found_again():
@@ -69,7 +69,8 @@ def test_the_fraction_of_the_bandwidth_is_found_again():
     sizes = [10**exponent for exponent in range(5, 11)]
     bandwidth = CHIP.memory_bandwidth.value
     samples = [
-        fit.Sample(Work("softmax", size=size), size / bandwidth / 0.6 + CHIP.launch_device.value) for size in sizes
+        fit.Sample(OperatorWork("softmax", size=size), size / bandwidth / 0.6 + CHIP.launch_device.value)
+        for size in sizes
     ]
     found = fit.fit(CHIP, samples, "measured", "made up")["softmax"]
     assert [fraction for _, fraction in found.memory.points] == pytest.approx([0.6] * len(sizes), rel=1e-2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Work of operators, counted by hand, and what a chip makes of it."""
+"""Operators get the operations and bytes that were counted by hand, and a chip turns them into a time."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ import openreg_predict
 from openreg_predict import cost, description
 from openreg_predict.predict import predict
 from openreg_predict.trace import TraceError, trace
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 
 
 def works(step):
@@ -27,7 +27,7 @@ def meta():
 
 def test_a_matrix_product(meta):
     a, b, bias = torch.empty(8, 16), torch.empty(16, 32), torch.empty(32)
-    assert works(lambda: a @ b)["mm"] == Work(
+    assert works(lambda: a @ b)["mm"] == OperatorWork(
         "matmul", "float32", "matrix", 8192, 4 * (128 + 512 + 256), (1, 8, 32, 16)
     )
     work = works(lambda: torch.addmm(bias, a, b))["addmm"]
@@ -205,7 +205,7 @@ def test_what_needs_values_is_refused_with_the_way_out(meta):
     assert found[-1] == (1.0, [1.0] * 4, True)
 
 
-def test_an_operator_of_which_nobody_knows_the_shape_is_refused_with_the_way_out(meta):
+def test_an_operator_without_meta_function_is_refused_with_the_way_out(meta):
     a = torch.empty(4)
     with pytest.raises(TraceError, match=r"no meta function is registered; .*library\.register_fake.*--on openreg"):
         trace(lambda: torch.fake_quantize_per_tensor_affine(a, 0.1, 0, -128, 127))
@@ -238,25 +238,25 @@ CHIP = dataclasses.replace(
 
 
 def test_the_roofline():
-    bound = cost.cost_of(CHIP, Work("matmul", flops=10**9, size=10**6, unit="matrix"))
+    bound = cost.cost_of(CHIP, OperatorWork("matmul", flops=10**9, size=10**6, unit="matrix"))
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-3), "compute")
-    bound = cost.cost_of(CHIP, Work("elementwise", flops=10**6, size=10**9))
+    bound = cost.cost_of(CHIP, OperatorWork("elementwise", flops=10**6, size=10**9))
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-2), "memory")
 
 
 def test_what_fits_into_a_cache_moves_at_its_bandwidth_unless_that_was_measured():
     cache = description.Cache(2, description.Quantity(1e6, "assumed"), description.Quantity(1e12, "assumed"))
     chip = dataclasses.replace(CHIP, caches=(cache,))
-    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-6)
-    assert cost.cost_of(chip, Work("elementwise", size=10**7)).seconds == pytest.approx(1e-4)
+    assert cost.cost_of(chip, OperatorWork("elementwise", size=10**6)).seconds == pytest.approx(1e-6)
+    assert cost.cost_of(chip, OperatorWork("elementwise", size=10**7)).seconds == pytest.approx(1e-4)
     measured = description.Efficiency(memory=description.Curve(((1.0, 1.0),), "measured"))
     chip = dataclasses.replace(chip, efficiencies={**chip.efficiencies, "elementwise": measured})
-    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-5)
+    assert cost.cost_of(chip, OperatorWork("elementwise", size=10**6)).seconds == pytest.approx(1e-5)
 
 
 def test_launches_bound_what_is_short():
     chip = dataclasses.replace(CHIP, launch_device=description.Quantity(2e-6, "assumed"))
-    bound = cost.cost_of(chip, Work("elementwise", flops=10, size=100))
+    bound = cost.cost_of(chip, OperatorWork("elementwise", flops=10, size=100))
     assert (bound.seconds, bound.bound) == (pytest.approx(2e-6, rel=1e-2), "launch")
 
 

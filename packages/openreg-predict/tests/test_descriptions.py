@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Descriptions: the built-in ones can be read, and whatever is wrong in one is named with what to write instead."""
+"""The built-in chip descriptions can be read, and an error in a description is reported with the accepted form."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The peak of memory that is predicted on meta, beside what the device really used."""
+"""The peak memory that is predicted on meta agrees with the peak on the device."""
 
 import gc
 import sys
@@ -133,7 +133,7 @@ def compare(make, tolerance):
 
 
 def models_and_optimizers():
-    """The lane has each model without training and with one optimizer, in turn; all with all is for further runs."""
+    """Each model without training and with one optimizer, in turn; endurance runs all with all."""
     for place, name in enumerate(MODELS):
         yield pytest.param(name, None, id=f"{name}-inference")
         for number, optimizer in enumerate(OPTIMIZERS):

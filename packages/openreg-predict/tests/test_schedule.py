@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Schedules of small programs, against times worked out by hand. Seconds stand for any unit."""
+"""Predicted schedules of small programs equal schedules that were computed by hand. Seconds stand for any unit."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands: scripts on meta and on the device, what-ifs, pictures, and all that is refused."""
+"""The commands predict scripts on meta and on the device, compare variants, draw pictures, and refuse invalid input."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs on the device: real values, in an order and times that follow from the description and by hand."""
+"""Simulated programs compute real values, at times that follow from the chip's description."""
 
 import contextlib
 import dataclasses

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The classes that Kineto calls: a profiler that creates one session per profile, and the session (source:
-// libkineto::IActivityProfiler, libkineto::IActivityProfilerSession).
+// The two classes that Kineto, the library of torch.profiler, calls: a profiler that creates one session per profile,
+// and the session (source: libkineto::IActivityProfiler, libkineto::IActivityProfilerSession).
 //
 // This file reports problems as Python warnings, because Kineto neither catches exceptions of a session nor shows
 // its errors.
@@ -22,13 +22,15 @@ namespace {
 
 using libkineto::ActivityType;
 
+// Returns the name of a device and its place in the list of a trace.
 libkineto::DeviceInfo device_info(int index) {
   const std::string name = "openreg:" + std::to_string(index);
   return {index, libkineto::kExceedMaxPid + index, name, name};
 }
 
-// Calls a function of openreg_profiler._warnings with the GIL. Does nothing after the interpreter is finalized. A
-// Python exception, as of a warning that is an error, is shown as unraisable, because Kineto has no caller for it.
+// Calls a function of openreg_profiler._warnings with the GIL. Does nothing after the interpreter is finalized. Reports
+// a Python exception, such as a warning that is configured as an error, as unraisable, because Kineto does not catch
+// it.
 template <class... Arguments>
 void call_python(const char* function, const Arguments&... arguments) {
   if (Py_IsInitialized() == 0) {
@@ -42,7 +44,7 @@ void call_python(const char* function, const Arguments&... arguments) {
   }
 }
 
-// An element of Kineto's buffers that keeps the trace alive as long as Kineto keeps the buffers of the profile.
+// An element of Kineto's buffers that owns the trace, so that the trace lives as long as the buffers of the profile.
 class TraceHolder final : public libkineto::GenericTraceActivity {
  public:
   TraceHolder(std::shared_ptr<const Trace> trace, uint64_t recording)
@@ -56,16 +58,16 @@ class TraceHolder final : public libkineto::GenericTraceActivity {
   const uint64_t recording_;
 };
 
-// One profile. Kineto calls start(), stop() and the functions that return results from one thread at a time. It calls
-// the push and pop functions concurrently, from every thread that runs operators.
-class Session final : public libkineto::IActivityProfilerSession {
+// One profile of the openreg devices. Kineto calls start(), stop() and the functions that return results from one
+// thread at a time. It calls the push and pop functions concurrently, from every thread that runs operators.
+class ActivityProfilerSession final : public libkineto::IActivityProfilerSession {
  public:
-  explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  explicit ActivityProfilerSession(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
+  ActivityProfilerSession(const ActivityProfilerSession&) = delete;
+  ActivityProfilerSession& operator=(const ActivityProfilerSession&) = delete;
   // Stops the recording and warns if no trace was built, because then another thread has begun a profile before this
   // one ended.
-  ~Session() override {
+  ~ActivityProfilerSession() override {
     stop();
     if (recorder_ != nullptr && trace_ == nullptr) {
       call_python("warn_of_replaced_profile");
@@ -123,7 +125,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
   }
 
-  // Returns the first device. Without it Kineto would list sixteen GPUs.
+  // Returns the first device. Without a device, Kineto would list sixteen GPUs.
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
     return std::make_unique<libkineto::DeviceInfo>(device_info(0));
   }
@@ -188,6 +190,7 @@ class Session final : public libkineto::IActivityProfilerSession {
   std::vector<std::string> errors_;
 };
 
+// The profiler of the openreg devices, from which Kineto gets a session for each profile.
 class ActivityProfiler final : public libkineto::IActivityProfiler {
  public:
   const std::string& name() const override { return name_; }
@@ -211,7 +214,7 @@ class ActivityProfiler final : public libkineto::IActivityProfiler {
     for (const ActivityType type : {ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
                                     ActivityType::GPU_USER_ANNOTATION}) {
       if (wanted.count(type) != 0) {
-        return std::make_unique<Session>(wanted);
+        return std::make_unique<ActivityProfilerSession>(wanted);
       }
     }
     return nullptr;

@@ -4,7 +4,7 @@
 
 namespace openreg::profiler {
 
-// Registers the profiler that records openreg devices when ProfilerActivity.PrivateUse1 is requested (source:
+// Registers the profiler that records openreg devices when a profile requests ProfilerActivity.PrivateUse1 (source:
 // torch::profiler::impl::PrivateUse1ProfilerRegistry). Called once, at import. Throws c10::Error if PyTorch already has
 // a profiler for that activity, because PyTorch keeps the first one.
 void register_activity_profiler();

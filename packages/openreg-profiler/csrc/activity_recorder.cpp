@@ -21,11 +21,13 @@ std::atomic<bool>& is_abandoned() {
   return value;
 }
 
+// Returns the number of recordings that have begun and not ended.
 std::atomic<int>& running() {
   static std::atomic<int> count{0};
   return count;
 }
 
+// Returns the number of a new recording, from 1 on.
 uint64_t next_number() {
   static std::atomic<uint64_t> newest{0};
   return ++newest;

@@ -21,7 +21,8 @@ uint64_t steady_now() noexcept {
 }
 
 ClockSample sample_clocks() noexcept {
-  // Uses the fastest of many readings, because an interruption between the reads makes a reading inaccurate.
+  // Uses the fastest of many samples, because an interruption between the reads of the clocks makes a sample
+  // inaccurate.
   ClockSample best{};
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (int i = 0; i < 100; ++i) {

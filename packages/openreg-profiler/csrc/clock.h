@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conversion of times from the device's clock to that of PyTorch's profiles: from nanoseconds of the steady clock to
-// nanoseconds since 1970.
+// Converts times from the device's clock to that of PyTorch's profiles: from nanoseconds of the steady clock to
+// nanoseconds of the system clock since 1970.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace openreg::profiler {
 // Thread-safe.
 uint64_t steady_now() noexcept;
 
-// One moment on both clocks, in nanoseconds. Its accuracy is the time that one read of a clock takes.
+// The times of both clocks at one moment, in nanoseconds. The accuracy is the time that one read of a clock takes.
 struct ClockSample {
   uint64_t steady;
   int64_t unix;

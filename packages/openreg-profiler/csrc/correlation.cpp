@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a vendor's driver contains such a stack itself, and its records contain the number on top of it.
+// REAL HW: the driver of a vendor has such a stack itself, and writes the number on top of it into its records.
 #include "correlation.h"
 
 #include <vector>
@@ -8,13 +8,14 @@ namespace openreg::profiler {
 
 namespace {
 
-struct Stack {
+// The open operators and ranges of one thread in one recording, the innermost last.
+struct CorrelationStack {
   uint64_t recording = 0;
   std::vector<CorrelationIds> origins;
 };
 
-Stack& stack_of(uint64_t recording) noexcept {
-  thread_local Stack stack;
+CorrelationStack& stack_of(uint64_t recording) noexcept {
+  thread_local CorrelationStack stack;
   if (stack.recording != recording) {
     stack.recording = recording;
     stack.origins.clear();

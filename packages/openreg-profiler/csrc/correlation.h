@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stack per thread of the open operators and ranges. Kineto numbers the operators and the record_function() ranges
-// that it records, and calls the profiler on their thread when one begins and ends (source:
-// libkineto::IActivityProfilerSession::pushCorrelationId).
+// Thread-local stacks of correlation ids, which link tasks with the operators that launched them. Kineto numbers the
+// operators and the record_function() ranges that it records. It calls the profiler on their thread when one begins and
+// when it ends (source: libkineto::IActivityProfilerSession::pushCorrelationId).
 #pragma once
 
 #include <cstdint>
 
 namespace openreg::profiler {
 
-// Kineto's numbers; 0: none.
+// The numbers that Kineto gave to an operator and a range; 0: none.
 struct CorrelationIds {
   int32_t innermost = 0;   // innermost open operator or range of the thread
-  int32_t annotation = 0;  // innermost open record_function() range
+  int32_t annotation = 0;  // innermost open record_function() range of the thread
 };
 
-// All functions below use a stack in thread-local memory, so they need no lock. The first call with another `recording`
-// clears the calling thread's stack, because numbers of different recordings are unrelated.
+// The functions below use the calling thread's stack, so they need no lock. `recording` is ActivityRecorder::number().
+// The first call with another one clears the stack, because the numbers of different recordings are unrelated.
 
 // Pushes an operator. Throws std::bad_alloc if memory is lacking.
 void push_operator_id(uint64_t recording, int32_t number);

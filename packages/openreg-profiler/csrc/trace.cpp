@@ -23,10 +23,12 @@ constexpr int64_t kFirstCorrelation = int64_t{1} << 32;
 constexpr const char* kMark = "event";
 constexpr uint64_t kMarkWidth = 2;  // nanoseconds; Kineto's traces show a mark of no length with this width
 
+// Returns Kineto's activity of the operator or range that launched a task, or null.
 const libkineto::ITraceActivity* operation_of(const TaskRecord& task, const Trace::FindOperation& find) {
   return find && task.ids.innermost != 0 ? find(task.ids.innermost) : nullptr;
 }
 
+// Returns the driver function that enqueues a task of this kind, the name of the launch in the trace.
 const char* call_of(const TaskRecord& task) {
   if (task.graph_launch != 0) {
     return "orGraphLaunch";
@@ -88,7 +90,7 @@ ActivityType Trace::type_of(const TaskRecord& task) const {
   }
 }
 
-// Simulated time has its own zero, so the trace shows its first task at the beginning of the profile.
+// Simulated time has a zero of its own, so the trace shows its first task at the beginning of the profile.
 int64_t Trace::time_of_device(uint64_t time) const {
   return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
 }
@@ -151,15 +153,15 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
 }
 
 void Trace::add_annotations(const Annotations& around, const FindOperation& find) {
-  std::map<std::pair<Track, int32_t>, Range> ranges;
+  std::map<std::pair<Track, int32_t>, TimeInterval> ranges;
   for (const TaskRecord& task : recorder_->tasks()) {
     if (!is_shown(task) || is_wait(task)) {
       continue;
     }
     const Track track{task.device, task.queue};
-    const Range own{time_of_device(task.begin), time_of_device(task.end)};
+    const TimeInterval own{time_of_device(task.begin), time_of_device(task.end)};
     for (int32_t number = task.ids.annotation; number != 0;) {
-      Range& range = ranges.try_emplace({track, number}, own).first->second;
+      TimeInterval& range = ranges.try_emplace({track, number}, own).first->second;
       range.begin = std::min(range.begin, own.begin);
       range.end = std::max(range.end, own.end);
       const auto outer = around.find(number);
@@ -175,13 +177,13 @@ void Trace::add_annotations(const Annotations& around, const FindOperation& find
 }
 
 void Trace::add_graph_launches() {
-  std::map<std::pair<Track, uint64_t>, Range> ranges;
+  std::map<std::pair<Track, uint64_t>, TimeInterval> ranges;
   for (const TaskRecord& task : recorder_->tasks()) {
     if (task.graph_launch == 0 || !is_shown(task)) {
       continue;
     }
-    const Range own{time_of_device(task.begin), time_of_device(task.end)};
-    Range& range = ranges.try_emplace({{task.device, task.queue}, task.graph_launch}, own).first->second;
+    const TimeInterval own{time_of_device(task.begin), time_of_device(task.end)};
+    TimeInterval& range = ranges.try_emplace({{task.device, task.queue}, task.graph_launch}, own).first->second;
     range.begin = std::min(range.begin, own.begin);
     range.end = std::max(range.end, own.end);
   }
@@ -190,7 +192,7 @@ void Trace::add_graph_launches() {
   }
 }
 
-void Trace::add_range(const Track& track, const Range& range, const std::string* name, int64_t correlation) {
+void Trace::add_range(const Track& track, const TimeInterval& range, const std::string* name, int64_t correlation) {
   Activity& activity = activities_.emplace_back();
   activity.kind = ActivityType::GPU_USER_ANNOTATION;
   activity.device = track.first;

@@ -8,22 +8,25 @@ namespace openreg::profiler {
 
 namespace {
 
-struct Names {
+// The names that name_stream() has set.
+struct StreamNames {
   std::mutex mutex;
   std::unordered_map<orStream_t, std::string> given;
 };
 
-Names& names() {
-  static Names instance;
+StreamNames& names() {
+  static StreamNames instance;
   return instance;
 }
 
-struct Place {
+// The memory that contains an address.
+struct MemoryLocation {
   orMemoryType type = orMemoryTypeUnmanaged;
   int device = -1;
 };
 
-Place place_of(const void* address, const std::vector<FreedRange>& freed) {
+// Returns the type of the memory at `address`, which the driver or `freed` knows, or orMemoryTypeUnmanaged.
+MemoryLocation place_of(const void* address, const std::vector<FreedRange>& freed) {
   orPointerAttributes attributes{};
   if (address != nullptr && orPointerGetAttributes(&attributes, address) == orSuccess &&
       attributes.type != orMemoryTypeUnmanaged) {
@@ -38,6 +41,7 @@ Place place_of(const void* address, const std::vector<FreedRange>& freed) {
   return {};
 }
 
+// Returns the word that CUDA's traces have for a type of memory.
 const char* word(orMemoryType type) {
   switch (type) {
     case orMemoryTypeDevice:
@@ -100,8 +104,8 @@ std::string transfer_name(const TaskRecord& task, const std::vector<FreedRange>&
   if (task.kind == orTaskFill) {
     return "Memset (Device)";
   }
-  const Place from = place_of(task.source, freed);
-  const Place to = place_of(task.destination, freed);
+  const MemoryLocation from = place_of(task.source, freed);
+  const MemoryLocation to = place_of(task.destination, freed);
   const bool is_from_device = from.type == orMemoryTypeDevice;
   const bool is_to_device = to.type == orMemoryTypeDevice;
   const char* way = "HtoH";

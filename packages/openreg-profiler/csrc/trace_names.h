@@ -14,8 +14,8 @@ namespace openreg::profiler {
 // The name stays with the handle until the process exits. Thread-safe.
 void name_stream(orStream_t stream, std::string name);
 
-// Returns the name that name_stream() has set, or "default stream", "stream 5", "stream 6 (priority -1)". `queue` is
-// the stream's number in traces. Does not throw for a destroyed stream. Thread-safe.
+// Returns the name that name_stream() has set, or a generated one, such as "default stream", "stream 5" or "stream 6
+// (priority -1)". `queue` is the stream's number in traces. Does not throw for a destroyed stream. Thread-safe.
 std::string stream_name(orStream_t stream, int device, uint32_t queue);
 
 // Returns the name of each engine by its index, such as "compute 0" and "copy 1". Empty if the query fails.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests have to know of the system."""
+"""Differences between operating systems, for all tests of this package."""
 
 import os
 

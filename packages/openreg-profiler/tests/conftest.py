@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Brings up the device with its profiler: a lane has no autoload."""
+"""Imports the device with its profiler, because the test session has no autoload."""
 
 import os
 

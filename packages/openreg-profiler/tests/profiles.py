@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Profiles for the tests: made, exported and read again, and what has to hold in each of them."""
+"""Makes, exports and reads profiles for the tests, and checks what every profile has to contain."""
 
 from collections import defaultdict
 from contextlib import contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives, which no engine runs: in the trace from the moment when their operands are ready to the last message.
+"""A trace shows each collective once, from the moment when its operands are ready to its last message.
 
 Needs openreg-distributed, which this package does not.
 """

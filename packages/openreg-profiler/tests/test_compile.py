@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels that torch.compile generated, by their names. Needs openreg-compile, which this package does not."""
+"""Kernels that torch.compile generated have their names in the trace. The tests need openreg-compile."""
 
 import importlib
 import importlib.util
@@ -10,7 +10,7 @@ from profiles import check, profiled
 
 pytestmark = [
     pytest.mark.every_subset,
-    pytest.mark.endurance,  # in the lane test_whole_step.py has such a kernel
+    pytest.mark.endurance,  # in the default session test_whole_step.py has such a kernel
     pytest.mark.skipif(
         importlib.util.find_spec("openreg_compile") is None,
         reason="openreg-compile, which generates code, is not installed",

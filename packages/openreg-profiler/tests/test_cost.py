@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a profile of the device costs, and that a long one loses nothing."""
+"""A profile of the device costs little time, and a long one loses no task."""
 
 import gc
 import statistics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs whose kernels, copies, fills and waits were counted by hand have exactly these in the trace."""
+"""A trace has exactly the kernels, copies, fills and waits of a program that were counted by hand."""
 
 import ctypes
 from collections import Counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Profiles that begin, end, or do not end, at all kinds of moments: nothing is lost, hangs or crashes."""
+"""Profiles may begin and end at any moment, also by an exception or not at all, without loss, hang or crash."""
 
 import json
 from itertools import pairwise
@@ -114,7 +114,7 @@ os._exit(0)  # PyTorch crashes where the first is stopped now, on the CPU alone,
     assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
 
 
-def test_a_trace_that_nobody_keeps_is_no_replaced_profile(x):
+def test_a_trace_without_references_is_no_replaced_profile(x):
     for _ in range(3):
         with profile(activities=list(BOTH)):
             x.add(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package adds to torch.openreg: what it declares, and before it is imported, an error that names it."""
+"""The package adds to torch.openreg what it declares. Before it is imported, an error names the package."""
 
 import os
 from importlib.metadata import entry_points
@@ -30,7 +30,7 @@ except AttributeError as error:
 """
 
 
-def test_who_misses_the_name_is_told_which_package_brings_it(fresh_python):
+def test_a_missing_name_raises_an_error_with_its_package(fresh_python):
     env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
     result = fresh_python.run("-c", NOT_IMPORTED, env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     assert result.returncode == 0, result.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of short stretches; what is in them is read from the SVG."""
+"""Pictures of short parts of a trace show its tasks, waits, arrows and memory, as read from the SVG."""
 
 import re
 
@@ -91,7 +91,7 @@ def test_stretches_that_cannot_be_drawn(trace, tmp_path, capsys, options, text):
     assert text in capsys.readouterr().err
 
 
-def test_a_format_that_nobody_knows(trace, tmp_path, capsys):
+def test_an_unknown_format(trace, tmp_path, capsys):
     assert command.main(["picture", str(trace.path), str(tmp_path / "x.word")]) == 1
     assert "word" in capsys.readouterr().err
 

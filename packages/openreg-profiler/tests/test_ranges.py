@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.openreg.profiler: ranges, marks and names of streams."""
+"""The ranges, marks and stream names of torch.openreg.profiler appear in the trace."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch's profiler makes of the device's records: tables, ranges, schedules, memory, files."""
+"""The tables, ranges, schedules, memory timelines and files of PyTorch's profiler include the device's tasks."""
 
 import json
 

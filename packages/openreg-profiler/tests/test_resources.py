@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Resources of a stretch whose numbers can be counted by hand, and of one that really ran."""
+"""The use of engines, streams and memory in a part of a trace is right, with numbers that can be counted by hand."""
 
 import io
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading traces, and files that are none: every command refuses them alike, with the file and the way out."""
+"""Every command reads valid traces, and refuses other files with their name and the fix."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ def bad(tmp_path):
 
 
 def refused(path, text):
-    with pytest.raises(trace.TraceError, match=text) as error:
+    with pytest.raises(trace.TraceFileError, match=text) as error:
         trace.read(path)
     assert str(path) in str(error.value)
 
@@ -55,7 +55,7 @@ def test_a_trace_that_was_cut_off(good, bad, part):
 def test_every_trace_that_was_cut_off_is_refused(good, bad):
     content = good.read_bytes().rstrip()
     for size in range(0, len(content) - 1, max(1, len(content) // 200)):
-        with pytest.raises(trace.TraceError):
+        with pytest.raises(trace.TraceFileError):
             trace.read(bad(content[:size]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A training step, with backward and two streams: what ran on the device is in the trace, under what launched it."""
+"""The trace of a training step has every task of the device once, under the operator that launched it."""
 
 import pytest
 import torch

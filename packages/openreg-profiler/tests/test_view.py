@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Perfetto's interface in a real browser without a network, and Perfetto's own trace processor, which runs in it."""
+"""Perfetto opens a trace in a real browser without a network, and its trace processor finds all tasks."""
 
 import contextlib
 import json

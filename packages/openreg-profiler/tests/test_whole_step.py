@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All that launches work at once: backward, streams, devices, a graph, generated code, collectives of two ranks.
+"""The trace of a training step with streams, a graph, generated code and collectives has every task once.
 
 Needs openreg-compile and openreg-distributed, which this package does not.
 """

@@ -2,8 +2,8 @@
 """Registers the openreg device during ``import torch``.
 
 PyTorch calls :func:`autoload`, an entry point of the group ``torch.backends``, in one of the last steps of its import
-(``torch/__init__.py``), unless ``TORCH_DEVICE_BACKEND_AUTOLOAD=0``. An exception ends the import; PyTorch shows it
-together with the variable.
+(``torch/__init__.py``), unless ``TORCH_DEVICE_BACKEND_AUTOLOAD=0``. An exception ends the import. PyTorch's message
+then names that variable.
 """
 
 from __future__ import annotations

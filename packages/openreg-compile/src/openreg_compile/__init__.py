@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch.compile`` on openreg devices: Inductor's generated C++ kernels, launched on the device's streams.
+"""Provides ``torch.compile`` on openreg devices: Inductor generates C++ kernels, which run on the device's streams.
 
 Importing this package does not import the compiler. The registration follows when Inductor is first imported.
 """
@@ -27,6 +27,6 @@ def _register(_registry: ModuleType) -> None:
 
 
 openreg_runtime.extend("_inductor_backend_init", _inductor_backend_init)
-# For older releases of torch, and for programs that read Inductor's registry without compiling.
+# Older releases of torch do not call the function above, and some programs read Inductor's registry without compiling.
 openreg_runtime.after_import("torch._inductor.codegen.common", _register)
 openreg_runtime.after_import("torch._inductor.cpp_builder", quote_paths)

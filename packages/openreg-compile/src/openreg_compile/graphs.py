@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device graphs for ``torch.compile(mode="reduce-overhead")``: captures and replays a compiled graph's launches.
+"""Captures and replays the launches of a compiled graph, for ``torch.compile(mode="reduce-overhead")``.
 
 The generated module wraps its function with ``graphify()``. For each combination of sizes and stream, the first call
-runs the function, the second captures it into a device graph, and further calls replay that. An input whose address
+runs the function, the second captures it into a device graph (``torch.openreg.Graph``), and further calls replay that.
+A recording is a device graph with the addresses of its inputs. An input whose address
 differs from that of the first call is copied into a buffer before each replay; other inputs are not copied.
 Results are not copied: they are in the graph's memory. A graph is not replayed while a storage of its last results is
 still referenced.
@@ -23,12 +24,13 @@ from openreg_runtime import openreg
 
 _log = logging.getLogger(__name__)
 
-# The most recordings of one compiled graph. Beyond that, calls run without one.
+# The most recordings of one compiled graph. If there are as many, further calls run without one.
 _MOST_RECORDINGS = 8
 # The most combinations of sizes and stream with a call history. Calls with further ones run without a recording.
 _MOST_KEYS = 64
 
-Call = Callable[[list[Any]], Any]
+# The function of a generated module: it takes the inputs and returns the outputs.
+CompiledFunction = Callable[[list[Any]], Any]
 
 
 @dataclass
@@ -72,7 +74,7 @@ class _Recording:
     """
 
     def __init__(
-        self, call: Call, inputs: list[Any], addresses: dict[int, int], changing: set[int], device: int
+        self, call: CompiledFunction, inputs: list[Any], addresses: dict[int, int], changing: set[int], device: int
     ) -> None:
         self._copied = {number: torch.empty_like(inputs[number]) for number in sorted(changing)}
         captured = [self._copied.get(number, value) for number, value in enumerate(inputs)]
@@ -118,7 +120,7 @@ class _GraphedFunction:
     Thread-safe: while one thread is in a call, calls of other threads run without a recording.
     """
 
-    def __init__(self, call: Call, device: int, mutated: frozenset[int]) -> None:
+    def __init__(self, call: CompiledFunction, device: int, mutated: frozenset[int]) -> None:
         self._call = call
         self._device = device
         self._mutated = mutated
@@ -171,7 +173,7 @@ class _GraphedFunction:
         return recording
 
 
-def graphify(call: Call, device: int, mutated: Sequence[int]) -> Call:
+def graphify(call: CompiledFunction, device: int, mutated: Sequence[int]) -> CompiledFunction:
     """Returns a function that captures and replays ``call``, which uses one device.
 
     ``mutated`` are the numbers of the inputs that it writes to.

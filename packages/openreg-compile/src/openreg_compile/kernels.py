@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles, loads and caches the kernels of generated code, on the basis of ``CppPythonBindingsCodeCache``.
+"""Compiles, loads and caches the kernels of generated code, with Inductor's ``CppPythonBindingsCodeCache``.
 
 Each kernel becomes an extension module with one function that launches it. The header
 ``include/openreg/compile/kernel.h`` defines that module. Generated code calls ``compile_kernel``.
@@ -22,7 +22,8 @@ from openreg_compile.registration import versions
 
 _INCLUDES = [Path(module).parent / "include" for module in (__file__, str(openreg_runtime.__file__))]
 
-Kernel = Callable[..., None]
+# The function that launches a kernel. compile_kernel() describes its arguments.
+KernelLauncher = Callable[..., None]
 
 
 @clear_on_fresh_cache
@@ -37,7 +38,7 @@ class _KernelCache(CppPythonBindingsCodeCache):
         _KernelCache.cache.clear()
 
     @classmethod
-    def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], Kernel]:
+    def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], KernelLauncher]:
         """Returns a function that loads a kernel's module and returns the function that launches the kernel.
 
         With `submit`, another process starts to compile it now, and the returned function waits for that process.
@@ -52,8 +53,8 @@ class _KernelCache(CppPythonBindingsCodeCache):
         # Device type "cpu": for any other, Inductor optimizes little, because it expects only calls of GPU kernels.
         get_module = cls.load_async(code, "cpu", submit_fn=submit, extra_flags=flags)
 
-        def get() -> Kernel:
-            kernel: Kernel = getattr(get_module(), cls.entry_function)
+        def get() -> KernelLauncher:
+            kernel: KernelLauncher = getattr(get_module(), cls.entry_function)
             return kernel
 
         return get

@@ -24,7 +24,8 @@ from openreg_compile.rewriting import is_ours
 
 _aten = torch.ops.aten
 
-# Slow functions. A result that contains one and has several readers is stored, so that it is computed once.
+# The functions that are slow. A result that contains one and has several readers is stored, so that it is computed
+# once.
 _HEAVY = frozenset({"exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Registers the device with Inductor (``torch/_inductor/codegen/common.py``).
+"""Registers the device with Inductor, the compiler behind ``torch.compile`` (``torch/_inductor/codegen/common.py``).
 
 The import of this module is the registration. The package imports it after Inductor's registry. At that time, modules
 of the code generators' base classes may be partially imported. So the code generators are imported when a graph first
@@ -31,7 +31,7 @@ _NO_COMPILER = (
 
 
 class DeviceOps(DeviceOpOverrides):
-    """The Python code for devices in generated modules. There is none in C++, because there is no C++ wrapper."""
+    """Generates the Python code for devices in generated modules. There is no C++ code, as there is no C++ wrapper."""
 
     def import_get_raw_stream_as(self, name: str) -> str:
         """Returns code that defines a function from a device index to the handle of that device's current stream."""
@@ -93,7 +93,7 @@ class _PreCodegenPass(CustomGraphModulePass):
         lower_as_for_cpu(gm)
 
     def uuid(self) -> str:
-        """Returns what generated code depends on besides Inductor's own cache key: package versions, and one thread."""
+        """Returns the versions of packages and a note for one thread, because code depends on both."""
         return versions() + (", one thread" if torch.get_num_threads() == 1 else "")
 
 

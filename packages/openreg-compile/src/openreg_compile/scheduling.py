@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fuses operators and generates the C++ kernels, on the basis of Inductor's ``CppScheduling``.
+"""Fuses operators and generates the C++ kernels, with Inductor's ``CppScheduling``.
 
-The kernels are those that Inductor generates for the CPU. Instead of the calling thread, the device runs them, after
-the launch has returned.
+The kernels are those that Inductor generates for the CPU. The device runs them asynchronously, instead of the calling
+thread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _as_cpp() -> AbstractContextManager[Any]:
     return settings
 
 
-class _Kernel(CppKernelProxy):
+class _KernelProxy(CppKernelProxy):
     """A kernel that runs a loop on one thread if it has too little work for several.
 
     With a dynamic number of threads, Inductor makes every loop parallel, and OpenMP wakes all threads for the smallest.
@@ -53,7 +53,7 @@ class _Kernel(CppKernelProxy):
 class Scheduling(CppScheduling):
     """The scheduling of the nodes on one device of a graph."""
 
-    kernel_proxy_cls = _Kernel
+    kernel_proxy_cls = _KernelProxy
 
     def __init__(self, scheduler: Any) -> None:
         super().__init__(scheduler)
@@ -108,8 +108,8 @@ def _kind(name: str, type_: str) -> str:
     return "h" if buffer is not None and buffer.get_device() == torch.device("cpu") else "d"
 
 
-# Method of Inductor's scheduler that changes the loops of two nodes to fuse them, except on the CPU: its result if it
-# changes nothing.
+# The methods of Inductor's scheduler that change the loops of two nodes to fuse them, except on the CPU. The value is
+# the result of a method that changes nothing.
 _GPU_FUSIONS = {
     "_try_reindex_pointwise_for_reduction": False,
     "shared_data_after_inverting_indexing": -1,

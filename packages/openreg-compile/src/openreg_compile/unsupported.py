@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Features of Inductor that a device outside of PyTorch cannot support. Their errors name the alternative."""
+"""Rejects features of Inductor that a device outside of PyTorch cannot support. The errors name the alternative."""
 
 from __future__ import annotations
 

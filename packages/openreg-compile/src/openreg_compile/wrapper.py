@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Generates the Python code that allocates and launches, on the basis of Inductor's ``PythonWrapperCodegen``."""
+"""Generates the wrapper: the Python code that allocates tensors and launches kernels.
+
+The generators are subclasses of Inductor's ``PythonWrapperCodegen``.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Wrapper(_DeviceWrapperMixin):
     def generate_after_suffix(self, result: IndentedBuffer) -> None:
         """Generates the code after the function: with ``mode="reduce-overhead"`` a call of ``graphify()`` on it."""
         super().generate_after_suffix(result)
-        # Not with a tensor on the host: the launch copies its value, so each replay would use the value of the capture.
+        # No graph if a tensor is on the host: the launch copies its value, so replays would use that of the capture.
         if config.triton.cudagraphs and set(V.graph.device_types) == {"openreg"} and len(V.graph.device_idxs) == 1:
             names = V.graph.graph_input_names
             mutated = [number for number, name in enumerate(names) if name in V.graph.mutated_inputs]

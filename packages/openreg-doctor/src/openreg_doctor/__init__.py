@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor: examines a PyTorch backend behind PrivateUse1 and reports each fault with its effect and its fix.
+"""The doctor, a command that examines a PyTorch backend behind PrivateUse1 and reports faults with effect and fix.
+
+Words of this package:
+
+- A *row* is a hook, name or registration that PyTorch uses. hooks.toml lists the rows in groups, one per interface.
+- An *exercise* is a call from Python that fails if the backend lacks a row.
+- A *step* is an import, an exercise or a query, which a child process runs and reports. The steps after the imports are
+  *probes*.
+- A *check* makes *findings* from the results of steps. A finding has a status, an effect and a fix.
 
 Commands call ``launch``, and ``command`` parses the arguments. ``children`` runs the code of ``probes`` in child
-processes, because a backend's code may fail, crash or hang, and ``answers`` parses their reports. ``checks`` make
-findings of the results, and ``terminal`` and ``document`` print them. ``backend`` reads what installed packages declare
-about themselves, and ``table`` reads the hooks that PyTorch requires of any backend.
+processes, because a backend's code may fail, crash or hang, and ``answers`` parses their reports. ``checks`` contains
+the checks, and ``terminal`` and ``document`` print the findings. ``backend`` reads what installed packages declare
+about themselves, and ``table`` reads hooks.toml.
 
-A check is a module of ``checks`` with ``TITLE``, ``POSITION`` in the report and ``check(examination)``, which yields
-findings. Every module in that folder is a check, without a list. Other packages add checks by an entry point. A row of
-hooks.toml that a call from Python can reach has an exercise with the row's key in ``probes``.
+Every module of ``checks`` is a check, without a list. Other packages add checks by an entry point. A row that a call
+from Python can reach has an exercise with the row's key in ``probes``.
 
-Only the children import torch or a backend, because these imports are part of what is examined. Imports inside this
-package are relative, because children load it from its folder, wherever that is.
+Only the children import torch or a backend, because these imports are examined, too. Imports inside this package are
+relative, because children load it from its folder, wherever that is.
 """

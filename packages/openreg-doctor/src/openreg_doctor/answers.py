@@ -2,8 +2,8 @@
 """Parses and validates the report of a child process about its steps.
 
 A child runs a backend's code, which may end the process at any byte, run twice after a fork, or write anything. So each
-line is untrusted input. Only requested steps count, in the form that each step's result has. Their texts are truncated,
-without characters that would control a terminal. Nothing here raises for anything that a child can write.
+line is untrusted input. Only requested steps count, and only results in the form of their step. Texts are truncated,
+and characters that would control a terminal are replaced. No function raises for anything that a child can write.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ MOST_BYTES = 16 << 20  # of one child's report; a real one has less than 200 kB
 _LONGEST_TEXT = 4000  # characters
 _FINISHED = {"finished": True}  # the last line of a complete report
 
-Entry = dict[str, Any]  # the result of a step: its "name", and "value", "error" with "cause", or "unseen"
-Shape = Callable[[Any], bool]
+# The reported result of a step: its "name", and either "value", or "error" with "cause", or "unseen".
+StepEntry = dict[str, Any]
+# A predicate that returns True if a value has the form of a step's result.
+ValuePredicate = Callable[[Any], bool]
 
 
 @dataclass
 class Answers:
     """The parsed report of one child."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)  # results by step, in the order in which steps ended
+    entries: dict[str, StepEntry] = field(default_factory=dict)  # results by step, in the order in which steps ended
     open: list[str] = field(default_factory=list)  # steps that began and did not end, in the order of their beginnings
     finished: bool = False  # True: the child completed its request
     unreadable: int = 0  # number of lines that cannot be used; an incomplete last line does not count
@@ -60,8 +62,8 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _take(answers: Answers, entry: Any, shapes: dict[str, Shape]) -> str:
-    """Records a parsed line. Returns what is wrong with it; empty if nothing is."""
+def _take(answers: Answers, entry: Any, shapes: dict[str, ValuePredicate]) -> str:
+    """Records a parsed line in ``answers``. Returns what is wrong with the line; empty if nothing is."""
     if not isinstance(entry, dict):
         return "not a JSON object"
     if entry == _FINISHED:
@@ -86,7 +88,7 @@ def _take(answers: Answers, entry: Any, shapes: dict[str, Shape]) -> str:
     return ""
 
 
-def _validated(name: str, entry: Entry, shape: Shape) -> Entry | None:
+def _validated(name: str, entry: StepEntry, shape: ValuePredicate) -> StepEntry | None:
     """Returns the result with cleaned texts; None if its fields are not those of a result."""
     fields = {key: value for key, value in entry.items() if key != "name"}
     if set(fields) == {"value"}:
@@ -146,21 +148,21 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _one_of(*shapes: Shape) -> Shape:
+def _one_of(*shapes: ValuePredicate) -> ValuePredicate:
     return lambda value: any(shape(value) for shape in shapes)
 
 
-def _list(shape: Shape) -> Shape:
+def _list(shape: ValuePredicate) -> ValuePredicate:
     return lambda value: isinstance(value, list) and all(map(shape, value))
 
 
-def _table(shape: Shape, *needed: str) -> Shape:
-    """Returns a predicate for objects with any names, among them the needed ones."""
+def _table(shape: ValuePredicate, *needed: str) -> ValuePredicate:
+    """Returns a predicate for objects with any names, among them the needed ones, whose values all have this form."""
     return lambda value: isinstance(value, dict) and set(needed) <= set(value) and all(map(shape, value.values()))
 
 
-def _fields(**shapes: Shape) -> Shape:
-    """Returns a predicate for objects with exactly these names."""
+def _fields(**shapes: ValuePredicate) -> ValuePredicate:
+    """Returns a predicate for objects with exactly these names, each with a value of its form."""
     return lambda value: (
         isinstance(value, dict)
         and set(value) == set(shapes)
@@ -176,12 +178,12 @@ _CASE = _one_of(
     _fields(given=_list(_text)),
 )
 # The forms of the results of the worker's functions.
-_OF_STEPS: dict[str, Shape] = {
+_OF_STEPS: dict[str, ValuePredicate] = {
     "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag),
     "entry points": _list(_fields(point=_text, backend=_text, error=_text)),
     "device": _fields(backend=_text, module=_flag, present=_flag),
 }
-_OF_PROBES: dict[str, Shape] = {
+_OF_PROBES: dict[str, ValuePredicate] = {
     "attributes": _ENTRIES,
     "initialize": _flag,
     "properties": _fields(
@@ -204,9 +206,9 @@ _OF_PROBES: dict[str, Shape] = {
 }
 
 
-def _shapes(request: Request) -> dict[str, Shape]:
+def _shapes(request: Request) -> dict[str, ValuePredicate]:
     """Returns every step that a child may report for this request, with the form of its result."""
-    shapes: dict[str, Shape] = {import_step(module): _text for module in request.imports}
+    shapes: dict[str, ValuePredicate] = {import_step(module): _text for module in request.imports}
     shapes.update({Request.PROBE + row: _flag for row in request.rows})
     shapes.update({f"{Request.PROBE}{row.partition('.')[0]}.": _flag for row in request.rows})
     shapes.update({Request.PROBE + name: shape for name, shape in _OF_PROBES.items()})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages of a backend declare about themselves, each in a file ``doctor.toml`` of its import package.
+"""Reads what the packages of a backend declare about themselves, each in a file ``doctor.toml`` of its import package.
 
 A package announces the file by an entry point of the group ``openreg_doctor.packages``, whose value is the import
 package. The file is read without an import. The README describes its format. The package that initializes the device
@@ -45,7 +45,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Fault:
+class ImportFault:
     """A kind of import failure, recognized by a pattern in its error.
 
     ``fix`` may have the fields {distribution} and {module} of what does not load, and {torch}, the required torch.
@@ -57,7 +57,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class PackageConflict:
     """A distribution that cannot be installed beside a package."""
 
     distribution: str
@@ -76,10 +76,10 @@ class Package:
     installed: bool = True
     without: str = ""  # what does not work without it
     settings: tuple[Setting, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    faults: tuple[ImportFault, ...] = ()
+    conflicts: tuple[PackageConflict, ...] = ()
     hooks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # its rows, by group and name; see table.py
-    root: Mapping[str, str] = field(default_factory=dict)  # [backend] of the package that initializes the device
+    root: Mapping[str, str] = field(default_factory=dict)  # table [backend]; only if it initializes the device
 
     def withheld(self) -> list[str]:
         """Returns the names of the settings of this process that make the package register fewer hooks, on purpose."""
@@ -102,8 +102,8 @@ class DeclarationError(Exception):
 
 
 @dataclass(frozen=True)
-class Backend:
-    """The packages of one device. The first one initializes the device."""
+class DeclaredBackend:
+    """The packages of one device, from their declarations. The first one initializes the device."""
 
     device: str
     packages: tuple[Package, ...]
@@ -115,7 +115,7 @@ class Backend:
 
     @property
     def prefix(self) -> str:
-        """Returns the prefix of the names of its settings; empty if none is declared."""
+        """Returns the beginning of the names of the backend's settings; empty if none is declared."""
         return self.root.root.get("settings", "")
 
     @property
@@ -124,21 +124,22 @@ class Backend:
         return [setting for package in self.packages if package.installed for setting in package.settings]
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[ImportFault]:
         """Returns the faults of all packages; only installed ones declare any."""
         return [fault for package in self.packages for fault in package.faults]
 
     @property
     def distributions(self) -> list[str]:
-        """Returns the names of its installed distributions, including plug-ins that declare nothing."""
+        """Returns the names of the backend's installed distributions, including plug-ins that declare nothing."""
         declared = (package.distribution for package in self.packages if package.installed)
         return list(dict.fromkeys([*declared, *(owner for owner, _ in self._plugins)]))
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """Returns the modules that initialize the device with all its plug-ins, also entry points that name no module.
+        """Returns the modules that initialize the device with all its plug-ins.
 
-        The plug-ins may be in any order, because each imports what it needs.
+        The plug-ins may be in any order, because each imports what it needs. An entry point that names no module is
+        included, so that its import fails.
         """
         return tuple(dict.fromkeys([self.root.module, *(module for _, module in self._plugins)]))
 
@@ -170,7 +171,7 @@ class Backend:
         return [(owner, point.value) for owner, point in points]
 
 
-def declared() -> tuple[list[Backend], dict[str, str]]:
+def declared() -> tuple[list[DeclaredBackend], dict[str, str]]:
     """Returns the backends whose packages are installed, and the packages with an invalid file, with the reason."""
     found: dict[str, list[Package]] = {}
     problems: dict[str, str] = {}
@@ -184,11 +185,11 @@ def declared() -> tuple[list[Backend], dict[str, str]]:
     return [_backend(device, packages) for device, packages in found.items()], problems
 
 
-def _backend(device: str, packages: Sequence[Package]) -> Backend:
+def _backend(device: str, packages: Sequence[Package]) -> DeclaredBackend:
     ordered = sorted(packages, key=lambda package: not package.root)
     present = {package.distribution for package in ordered}
     absent = [package for package in _absent(ordered[0]) if package.distribution not in present]
-    return Backend(device, (*ordered, *absent))
+    return DeclaredBackend(device, (*ordered, *absent))
 
 
 def read(distribution: str, module: str) -> Package:
@@ -208,8 +209,8 @@ def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
             _text(data["device"]),
             without=_text(data.get("without", "")),
             settings=tuple(Setting(name, **entry) for name, entry in data.get("settings", {}).items()),
-            faults=tuple(Fault(**entry) for entry in data.get("faults", ())),
-            conflicts=tuple(Conflict(name, **entry) for name, entry in data.get("conflicts", {}).items()),
+            faults=tuple(ImportFault(**entry) for entry in data.get("faults", ())),
+            conflicts=tuple(PackageConflict(name, **entry) for name, entry in data.get("conflicts", {}).items()),
             hooks=_hooks(data.get("hooks", {})),
             root={name: _text(value) for name, value in data.get("backend", {}).items()},
         )

@@ -42,19 +42,19 @@ _PATH_FLAGS = {
 }
 _POLL_SECONDS = 0.05
 _LINES_OF_STANDARD_ERROR = 8
-_END_OF_STANDARD_ERROR = 1 << 18  # bytes that are read
+_END_OF_STANDARD_ERROR = 1 << 18  # bytes that are read from the end of standard error
 _MOST_STANDARD_ERROR = 256 << 20  # bytes that a child may write before it is ended
 # Lines of a stack that do not locate a fault: calls of this package, which lead to every fault, and loaded modules.
 _UNINFORMATIVE = re.compile(
     rf'File "(<string>|{re.escape(str(Path(__file__).parent))}.*)", line '
     r"|Extension modules: |\(most recent call first\)"
 )
-_MOST_CRASHES = 12
+_MOST_CRASHES = 12  # children for one request
 
 
 @dataclass(frozen=True)
-class Step:
-    """The result of a step: a value, an error, why it could not check, or how it ended the process."""
+class StepResult:
+    """The result of a step: a value, an error, the reason why it could not check, or how it ended the process."""
 
     name: str
     value: Any = None
@@ -80,13 +80,13 @@ class Step:
 
 
 @dataclass
-class Outcome:
-    """The results of all steps, in the order in which they ran."""
+class ChildResults:
+    """The results of the steps of a request, by name, in the order in which they ran."""
 
-    steps: dict[str, Step] = field(default_factory=dict)
+    steps: dict[str, StepResult] = field(default_factory=dict)
 
-    def failure(self, *names: str) -> Step | None:
-        """Returns the first of these steps, or of all, that failed; None if none did."""
+    def failure(self, *names: str) -> StepResult | None:
+        """Returns the first step that failed, of these or, without names, of all; None if none failed."""
         for step in self.steps.values():
             if (not names or step.name in names) and step.root:
                 return step
@@ -98,27 +98,27 @@ class Outcome:
         return step.value if step is not None and step.done else None
 
 
-def run(request: Request, environment: Mapping[str, str], patience: float) -> Outcome:
+def run(request: Request, environment: Mapping[str, str], patience: float) -> ChildResults:
     """Runs all steps of the request and returns their results.
 
     Ends a process that reports nothing for ``patience`` seconds. If a probe ends the process, or the process ends
     between two probes, another child continues after it. At most ``_MOST_CRASHES`` children run.
     """
-    outcome = Outcome()
+    results = ChildResults()
     for _ in range(_MOST_CRASHES):
-        known = {name: step.done for name, step in outcome.steps.items() if name.startswith(request.PROBE)}
+        known = {name: step.done for name, step in results.steps.items() if name.startswith(request.PROBE)}
         steps = _run_once(request, known, environment, patience)
-        outcome.steps.update(steps)
+        results.steps.update(steps)
         ended = [name for name, step in steps.items() if step.ended]
         further = any(name.startswith(request.PROBE) for name in steps)
         if not (ended and further and all(name.startswith((request.PROBE, answers.END)) for name in ended)):
-            return outcome
-    return outcome
+            return results
+    return results
 
 
 def _run_once(
     request: Request, known: Mapping[str, bool], environment: Mapping[str, str], patience: float
-) -> dict[str, Step]:
+) -> dict[str, StepResult]:
     folder = str(Path(__file__).parent)
     python = [sys.executable, *_flags(), "-X", "faulthandler"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
@@ -135,7 +135,7 @@ def _run_once(
                     env=dict(environment),
                 )
             except OSError as error:
-                return {START_STEP: Step(START_STEP, error=f"{type(error).__name__}: {error}")}
+                return {START_STEP: StepResult(START_STEP, error=f"{type(error).__name__}: {error}")}
             try:
                 abort_reason = _wait(child, report, errors, patience)
             finally:
@@ -187,23 +187,23 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _steps(parsed: answers.Answers, abort_reason: str, status: int, stderr: str) -> dict[str, Step]:
+def _steps(parsed: answers.Answers, abort_reason: str, status: int, stderr: str) -> dict[str, StepResult]:
     """Returns the results of all steps of a child. The last step that began contains how the process ended early."""
-    steps = {name: Step(**entry) for name, entry in parsed.entries.items()}
+    steps = {name: StepResult(**entry) for name, entry in parsed.entries.items()}
     open_steps = list(parsed.open)
     if abort_reason or status != 0 or not parsed.finished:
         early = "" if abort_reason or status != 0 else " before it had finished"
         how = abort_reason or f"ended with {describe_exit(status)}{early}"
         began = bool(parsed.entries or parsed.open)
         name = open_steps.pop() if open_steps else answers.END if began else START_STEP
-        steps[name] = Step(name, ended=f"the process {how}" + (f": {stderr}" if stderr else ""))
+        steps[name] = StepResult(name, ended=f"the process {how}" + (f": {stderr}" if stderr else ""))
     for name in open_steps:
         reason = parsed.first_unreadable or "the report has no line of it"
-        steps[name] = Step(name, error=f"the step reported no readable result: {reason}")
+        steps[name] = StepResult(name, error=f"the step reported no readable result: {reason}")
     if parsed.unreadable:
         count = f"{parsed.unreadable} line{'s' * (parsed.unreadable > 1)}"
         error = f"{count} of a child's report cannot be read; {parsed.first_unreadable}"
-        steps[answers.REPORT] = Step(answers.REPORT, error=error)
+        steps[answers.REPORT] = StepResult(answers.REPORT, error=error)
     return steps
 
 

@@ -15,8 +15,8 @@ from .examination import AUTOLOAD_SWITCH, Examination, Order, examine, find_devi
 from .finding import Finding, Section, matches
 from .probes.request import UNNAMED, Request
 
-HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
-_LONGEST_TIMEOUT = 86400
+HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2  # the exit statuses
+_LONGEST_TIMEOUT = 86400  # seconds
 
 # PyTorch's own device types; none of them is a backend behind PrivateUse1.
 _PYTORCH_DEVICES = [
@@ -53,8 +53,8 @@ examples:
 """
 
 
-class WrongUseError(Exception):
-    """An error in the arguments. Its text contains the wrong value and what is accepted."""
+class DoctorUsageError(Exception):
+    """An error in the arguments of the command. Its text contains the wrong value and what is accepted."""
 
 
 def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
@@ -127,17 +127,18 @@ def _seconds(text: str) -> float:
 def main(arguments: Sequence[str], typed: str, device: str = "") -> int:
     """Runs the command and returns its exit status.
 
-    Raises SystemExit(2) if the arguments cannot be parsed, and SystemExit(0) after ``--help``.
+    ``typed`` and ``device`` are those of ``parser()``. Raises SystemExit(2) if the arguments cannot be parsed, and
+    SystemExit(0) after ``--help``.
     """
     options = parser(typed, device).parse_args(arguments)
     try:
         if options.op is not None and not options.op.strip():
-            raise WrongUseError("--op names no operator; give one, such as aten::add.Tensor")
+            raise DoctorUsageError("--op names no operator; give one, such as aten::add.Tensor")
         if options.device is not None:
             _require_backend_name(options.device)
         _require_modules(options.imports)
         return _examine(options, device)
-    except WrongUseError as error:
+    except DoctorUsageError as error:
         print(f"doctor: {error}", file=sys.stderr)
         return WRONG_USE
 
@@ -157,8 +158,8 @@ def _examine(options: argparse.Namespace, default: str) -> int:
         try:
             explained = explanation.explain(examination)
         except LookupError as error:
-            raise WrongUseError(str(error)) from error
-    report = document.Report(order.device, _visible(order, sections), explained, tuple(options.ignore))
+            raise DoctorUsageError(str(error)) from error
+    report = document.DoctorReport(order.device, _visible(order, sections), explained, tuple(options.ignore))
     if options.json:
         print(document.render(report))
     else:
@@ -168,7 +169,7 @@ def _examine(options: argparse.Namespace, default: str) -> int:
     return PROBLEMS if report.problems else HEALTHY
 
 
-def _order(options: argparse.Namespace, default: str, backends: list[backend.Backend]) -> Order:
+def _order(options: argparse.Namespace, default: str, backends: list[backend.DeclaredBackend]) -> Order:
     """Returns the order of the examination.
 
     Its device is that of ``--device`` or of the command. Without these it is the only device that packages declare, if
@@ -201,18 +202,20 @@ def _is_shown_with_operator(finding: Finding) -> bool:
 
 def _require_backend_name(device: str) -> None:
     if device in _PYTORCH_DEVICES:
-        raise WrongUseError(
+        raise DoctorUsageError(
             f"--device: {device!r} is one of PyTorch's own devices, not a backend behind PrivateUse1; give --device "
             "the name of a PrivateUse1 backend, and --import the module that registers it"
         )
     if not device.isidentifier():
-        raise WrongUseError(f"--device: {device!r} is not the name of a device; give a name such as npu, without index")
+        raise DoctorUsageError(
+            f"--device: {device!r} is not the name of a device; give a name such as npu, without index"
+        )
 
 
 def _require_modules(modules: Sequence[str]) -> None:
     for module in modules:
         if not _exists(module.partition(".")[0]):
-            raise WrongUseError(f"--import: there is no module {module!r} to import; install it or correct its name")
+            raise DoctorUsageError(f"--import: there is no module {module!r} to import; install it or correct its name")
 
 
 def _report_unmatched_patterns(patterns: tuple[str, ...], sections: list[Section]) -> None:
@@ -236,7 +239,7 @@ def _exists(module: str) -> bool:
 
 
 def _require_device(examination: Examination) -> None:
-    """Raises WrongUseError if a device that the caller named does not exist.
+    """Raises DoctorUsageError if a device that the caller named does not exist.
 
     Does not raise if packages declare the device, or if a step failed that may be why the device is missing.
     """
@@ -249,7 +252,7 @@ def _require_device(examination: Examination) -> None:
         return
     state = "no PrivateUse1 backend is loaded" if found == UNNAMED else f"the loaded backend is called {found!r}"
     how = f"after importing {', '.join(order.imports)}" if order.imports else "after `import torch`"
-    raise WrongUseError(
+    raise DoctorUsageError(
         f"there is no device {order.device!r}: {how}, {state}; give --device the backend's name and --import the "
         f"module that registers it (installed backends load with torch unless {AUTOLOAD_SWITCH}=0)"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads PyTorch's interfaces for backends from the headers and sources of a torch, without an import or a compiler.
+"""Reads PyTorch's interfaces for backends from the headers and sources of a torch, without import and compiler.
 
 An interface is a C++ class whose virtual functions a backend overrides, or a Python class whose methods it overrides.
 Signatures leave out what callers cannot see: of C++ parameters names and defaults, of Python parameters types and
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .table import FOLDER, Group
+from .table import FOLDER, HookGroup
 
-# A file beside hooks.toml: release of torch -> interface -> function -> signature.
+# A file beside hooks.toml, the record of interfaces: release of torch -> interface -> function -> signature.
 RECORD = "interfaces.json"
 
 Interface = dict[str, str]  # function -> signature
@@ -30,14 +30,14 @@ _TYPES_OF_ONE_WORD = {"bool", "char", "int", "long", "short", "double", "float",
 
 
 def read_record(folder: Path = FOLDER) -> dict[str, dict[str, Interface]]:
-    """Returns the record of the supported releases; empty if the folder has none."""
+    """Returns the record by release of torch and by key of the interface's group; empty if the folder has none."""
     path = folder / RECORD
     record: dict[str, dict[str, Interface]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return record
 
 
-def interfaces(torch: Path, groups: Iterable[Group]) -> dict[str, Interface]:
-    """Returns the interfaces of the table as the torch in this folder declares them. Leaves out absent ones."""
+def interfaces(torch: Path, groups: Iterable[HookGroup]) -> dict[str, Interface]:
+    """Returns the interfaces of the groups as the torch in this folder declares them. Leaves out absent ones."""
     found = {}
     for group in groups:
         if group.header:
@@ -55,7 +55,7 @@ def interfaces(torch: Path, groups: Iterable[Group]) -> dict[str, Interface]:
 class Difference:
     """A function of an interface that is new, gone or changed. A signature is empty if the function does not exist."""
 
-    group: Group
+    group: HookGroup
     function: str
     before: str
     after: str
@@ -72,7 +72,7 @@ class Difference:
 
 
 def differences(
-    groups: Iterable[Group], before: Mapping[str, Interface], after: Mapping[str, Interface]
+    groups: Iterable[HookGroup], before: Mapping[str, Interface], after: Mapping[str, Interface]
 ) -> Iterator[Difference]:
     """Yields the differences between the interfaces of two releases, in the order of the table."""
     for group in groups:

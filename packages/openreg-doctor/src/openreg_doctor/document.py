@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report as data and as JSON.
+"""The doctor's report, as data and as a JSON document.
 
 The JSON document of schema 1 is an object with
 
@@ -28,8 +28,8 @@ _STATUSES = ("ok", "note", "unseen", "warning", "problem")
 
 
 @dataclass(frozen=True)
-class Report:
-    """All findings of the doctor, and the explanation of an operator if one is named."""
+class DoctorReport:
+    """All findings of the doctor, and the explanation of an operator if the user named one."""
 
     device: str
     sections: list[Section]
@@ -51,7 +51,7 @@ class Report:
         return [item for _, item in self.findings if item.status == "problem" and not self.ignores(item)]
 
 
-def render(report: Report) -> str:
+def render(report: DoctorReport) -> str:
     """Returns the JSON document."""
     counts = Counter("ignored" if report.ignores(item) else item.status for _, item in report.findings)
     document: dict[str, Any] = {

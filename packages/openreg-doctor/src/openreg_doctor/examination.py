@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The input of the checks: the order, the table of hooks, and the results of the child processes."""
+"""The input of the checks: the order (what to examine), the table of hooks, and the results of child processes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from . import children, installed, table
-from .backend import Backend
-from .children import Outcome, Step
+from .backend import DeclaredBackend
+from .children import ChildResults, StepResult
 from .probes.request import UNNAMED, Request, import_step
 from .probes.unreachable import needs_compiler
 
 AUTOLOAD_SWITCH = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 _ALLOCATOR_VARIABLE = "PYTORCH_ALLOC_CONF"
-# PyTorch's errors about a rejected allocator setting do not always name the variable.
+# Matches PyTorch's errors about a rejected allocator setting, which do not always name the variable.
 _REFUSED_ALLOCATOR_SETTING = re.compile(
     rf"{_ALLOCATOR_VARIABLE}: |llocator config|allocator setting|AllocatorConfig", re.IGNORECASE
 )
@@ -41,14 +41,14 @@ class Examination:
     """An order and all results that were collected for it."""
 
     order: Order
-    groups: list[table.Group]
-    started: Outcome  # results of the imports and probes
-    autoloaded: Outcome  # result of `import torch` alone, as in programs; empty if no backend loads with torch
+    groups: list[table.HookGroup]  # the table of hooks
+    started: ChildResults  # results of the imports and probes
+    autoloaded: ChildResults  # result of `import torch` alone, as in programs; empty if no backend loads with torch
     refused: dict[str, str] = field(default_factory=dict)  # rejected environment variables, with the error
-    backend: Backend | None = None  # what the device's packages declare; None if none is installed
+    backend: DeclaredBackend | None = None  # what the device's packages declare; None if none is installed
     undeclared: dict[str, str] = field(default_factory=dict)  # packages with an invalid declaration, and why
 
-    def probe(self, name: str) -> Step | None:
+    def probe(self, name: str) -> StepResult | None:
         """Returns the result of a probe; None if it did not run."""
         return self.started.steps.get(Request.PROBE + name)
 
@@ -66,8 +66,8 @@ class Examination:
     @property
     def name(self) -> str:
         """Returns the name of the dispatch key PrivateUse1; empty if no child process got far enough to report it."""
-        for outcome, step in ((self.started, "device"), (self.autoloaded, "device"), (self.started, "import torch")):
-            value = outcome.value(step)
+        for results, step in ((self.started, "device"), (self.autoloaded, "device"), (self.started, "import torch")):
+            value = results.value(step)
             if value:
                 return str(value["backend"])
         return ""
@@ -87,7 +87,7 @@ def find_device(imports: tuple[str, ...], patience: float) -> str:
     return str(value["backend"]) if value and value["present"] else ""
 
 
-def examine(order: Order, groups: list[table.Group], backend: Backend | None = None) -> Examination:
+def examine(order: Order, groups: list[table.HookGroup], backend: DeclaredBackend | None = None) -> Examination:
     """Runs the child processes and returns their results.
 
     Two children run in parallel, because importing torch takes most of their time.
@@ -106,17 +106,19 @@ def _environment(imports: tuple[str, ...]) -> dict[str, str]:
     return {**os.environ, AUTOLOAD_SWITCH: "0"} if imports else dict(os.environ)
 
 
-def _import_torch(order: Order) -> Outcome:
+def _import_torch(order: Order) -> ChildResults:
     """Returns the result of a plain `import torch`.
 
     It is empty if no backend loads with torch, because then the child of ``_start()`` runs the same import.
     """
     loads = loads_backends(os.environ) and any(installed.entry_points(installed.BACKENDS))
     request = Request(order.device, probe=False)
-    return children.run(request, dict(os.environ), order.patience) if loads else Outcome()
+    return children.run(request, dict(os.environ), order.patience) if loads else ChildResults()
 
 
-def _start(order: Order, groups: list[table.Group], backend: Backend | None) -> tuple[Outcome, dict[str, str]]:
+def _start(
+    order: Order, groups: list[table.HookGroup], backend: DeclaredBackend | None
+) -> tuple[ChildResults, dict[str, str]]:
     """Runs the imports and probes. Returns their results, and the rejected environment variables with the errors.
 
     Repeats them without a rejected variable, and without a module whose import ends the process, so that the rest is
@@ -125,12 +127,12 @@ def _start(order: Order, groups: list[table.Group], backend: Backend | None) -> 
     request = _request(order, groups, backend)
     environment = _environment(request.imports)
     refused: dict[str, str] = {}
-    crashed: dict[str, Step] = {}
+    crashed: dict[str, StepResult] = {}
     while True:
-        outcome = children.run(request, environment, order.patience)
-        outcome.steps.update(crashed)
-        variable, text = _refused_setting(outcome, environment, backend.prefix if backend is not None else "")
-        ended = next((step for step in outcome.steps.values() if step.ended and step.name not in crashed), None)
+        results = children.run(request, environment, order.patience)
+        results.steps.update(crashed)
+        variable, text = _refused_setting(results, environment, backend.prefix if backend is not None else "")
+        ended = next((step for step in results.steps.values() if step.ended and step.name not in crashed), None)
         if variable:
             refused[variable] = text
             del environment[variable]
@@ -138,10 +140,10 @@ def _start(order: Order, groups: list[table.Group], backend: Backend | None) -> 
             crashed[ended.name] = ended
             request = replace(request, imports=tuple(m for m in request.imports if import_step(m) not in crashed))
         else:
-            return outcome, refused
+            return results, refused
 
 
-def _request(order: Order, groups: list[table.Group], backend: Backend | None) -> Request:
+def _request(order: Order, groups: list[table.HookGroup], backend: DeclaredBackend | None) -> Request:
     rows = [row for group in groups for row in group.rows if group.key != "module"]
     names = [
         name
@@ -158,12 +160,15 @@ def _request(order: Order, groups: list[table.Group], backend: Backend | None) -
     return Request(order.device, imports, tuple(keys), tuple(names), probe=not order.sought)
 
 
-def _refused_setting(outcome: Outcome, environment: Mapping[str, str], prefix: str) -> tuple[str, str]:
-    """Returns the first environment variable that a step rejected, and the step's error; both are empty if none was."""
+def _refused_setting(results: ChildResults, environment: Mapping[str, str], prefix: str) -> tuple[str, str]:
+    """Returns the first environment variable that a step rejected, and the step's error; both are empty if none.
+
+    ``prefix`` is the beginning of the names of the backend's variables.
+    """
     # A message may name other variables without rejecting them. Without PATH, for example, the rest could not run.
     names = rf"{re.escape(prefix)}\w+|{_ALLOCATOR_VARIABLE}" if prefix else _ALLOCATOR_VARIABLE
     refusal = re.compile(rf"environment variable ({names})\b")
-    for step in outcome.steps.values():
+    for step in results.steps.values():
         for text in (step.cause, step.error):
             found = refusal.search(text)
             if found and found.group(1) in environment:

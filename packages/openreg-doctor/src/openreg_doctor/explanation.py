@@ -10,6 +10,7 @@ from typing import Any
 
 from .examination import Examination
 
+# The place of a registration, and the kind of kernel, in an entry of the dispatcher's table.
 _SITE = re.compile(r"registered at (.+?)(?: \[(.+)\])?$")
 _KIND = re.compile(r" \[([^\]]+)\]$")
 # The ways in which an operator is implemented, each in one word.
@@ -17,7 +18,7 @@ NATIVE, COMPOSITE, FALLBACK = "native", "composite", "fallback"
 # The profiler range that a fallback may record for an operator, so that it is recognized here:
 # NAMESPACE::fallback OPERATOR.
 _FALLBACK_RANGE = re.compile(r"\w+::fallback (.+)")
-# The dispatcher's name for the origin of a kernel, and what it means.
+# The dispatcher's name for the kind of a kernel, and its meaning.
 _ORIGINS = {
     "kernel": f"{NATIVE}: a kernel for PrivateUse1",
     "math kernel": f"{COMPOSITE}: it calls other operators, whose derivatives yield its derivative "
@@ -33,7 +34,7 @@ _PROMOTION = "promote: the widest type among the operands"
 
 @dataclass(frozen=True)
 class Fact:
-    """One aspect of an operator, and its description."""
+    """The description of one aspect of an operator, such as autograd."""
 
     aspect: str
     text: str
@@ -89,7 +90,7 @@ def _suggest(name: str, candidates: list[str], known: list[str]) -> str:
 
 
 def _site(entry: str) -> tuple[str, str]:
-    """Returns where an entry was registered, and the dispatcher's name for its origin."""
+    """Returns the place where an entry was registered, and the dispatcher's name for its kind."""
     kind = _KIND.search(entry)
     site = _SITE.search(entry)
     place = site.group(1) if site else "?"
@@ -156,7 +157,10 @@ def _autocast(entry: str, reached: dict[str, Any], trial: dict[str, Any]) -> str
 
 
 def _rule_of_call(reached: dict[str, Any]) -> str:
-    """Returns the rule, from the arguments with which it called the operator; empty if it did not call the operator."""
+    """Returns the autocast rule, from the arguments with which it called the operator; empty if it did not call it.
+
+    ``reached`` has the results of ``probes.autocast.observe()``.
+    """
     refusals = [call["error"] for call in reached.values() if "error" in call]
     if refusals:
         return f"refused: {refusals[0]}"
@@ -175,7 +179,7 @@ def _rule_of_call(reached: dict[str, Any]) -> str:
 
 
 def _rule(results: dict[str, str]) -> str:
-    """Returns the rule, from the dtypes of results for operands in float32 and in float16."""
+    """Returns the autocast rule, from the dtypes of results for operands in float32 and in float16."""
     from_full, from_half = results.get(_FULL, ""), results.get(_HALF, "")
     if from_full == _HALF:
         return _LOWER_PRECISION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The findings of checks."""
+"""The results of checks: findings, and a section for those of each check."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Status = Literal["ok", "note", "unseen", "warning", "problem"]
 class Finding:
     """One result of a check. A fault keeps its name, ``check``, in every version of this schema."""
 
-    check: str
+    check: str  # the name, such as "module.synchronize"
     status: Status
-    what: str
+    what: str  # what is so
     costs: str = ""  # what does not work because of it
     fix: str = ""  # what to do about it
     chapter: str = ""  # of a missing part: the page of openreg's guide about it
@@ -32,7 +32,7 @@ class Finding:
         return self.status == "warning" and bool(self.chapter)
 
 
-LAST = 1000
+LAST = 1000  # the position of a section that has none, behind the doctor's own
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads what is installed from the metadata of distributions, without importing any."""
+"""Reads versions, entry points and requirements of installed distributions from their metadata, without an import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 
-BACKENDS = "torch.backends"
+BACKENDS = "torch.backends"  # the group of entry points that `import torch` calls
 
 
 def normalized(name: str) -> str:
@@ -49,7 +49,7 @@ def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
 
 
 def required(distribution: str, name: str) -> str:
-    """Returns the requirement of a distribution on another, as "torch==2.13.*"; the other's name if it has none."""
+    """Returns a distribution's requirement on the distribution ``name``, such as "torch==2.13.*"; ``name`` if none."""
     found = all_distributions().get(distribution, [])
     for requirement in (found[0].requires or ()) if found else ():
         match = re.match(r"[A-Za-z0-9._-]+", requirement)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of hooks that PyTorch requires of a backend: hooks.toml, with the rows that packages of a backend add.
+"""Reads the table of what PyTorch requires of a backend: hooks.toml, with the rows that packages of a backend add.
 
-models.json lists the files that implement each row, as models to copy from. It is generated from what the packages of
-this repository declare, so that it is also available if none of them is installed.
+A row is a hook, a name or a registration. models.json lists the files that implement each row, as models to copy from.
+It is generated from what the packages of this repository declare, so that it is also available if none of them is
+installed.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
-    """The rows of one interface."""
+class HookGroup:
+    """The rows of one interface of PyTorch, such as DeviceGuardImplInterface."""
 
     key: str
     title: str
@@ -81,7 +82,7 @@ class Group:
     source: str = ""  # of a Python class, below torch
 
 
-def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDER) -> list[Group]:
+def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDER) -> list[HookGroup]:
     """Returns the table with the rows that these packages add.
 
     ``torch`` is a version; rows that only later versions use are left out. If it is empty, no row is.
@@ -95,11 +96,11 @@ def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDE
 
 def parse(
     data: Mapping[str, Any], models: Mapping[str, Any], torch: str = "", packages: Iterable[Package] = ()
-) -> list[Group]:
+) -> list[HookGroup]:
     """Returns the table from the parsed files, for a version of torch."""
     release, packages = _release(torch), list(packages)
     return [
-        Group(
+        HookGroup(
             key,
             table["title"],
             tuple(row for row in _rows(key, table, models, packages) if not release or _release(row.since) <= release),

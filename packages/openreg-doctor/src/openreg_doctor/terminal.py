@@ -10,7 +10,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from .document import Report
+from .document import DoctorReport
 from .finding import Finding, Section, Status
 
 _STATUS_TEXTS: dict[Status, tuple[str, str]] = {
@@ -35,7 +35,7 @@ _NARROWEST = 10
 PIPED_WIDTH = 120  # columns of a line if the output is not a terminal
 
 
-def show(report: Report, *, verbose: bool, missing: bool = False) -> None:
+def show(report: DoctorReport, *, verbose: bool, missing: bool = False) -> None:
     """Prints the report at the width of the terminal, without truncating any text.
 
     ``verbose`` lists all findings; ``missing`` lists all missing parts.
@@ -58,7 +58,7 @@ def show(report: Report, *, verbose: bool, missing: bool = False) -> None:
     _print(console, _conclusion(report, "" if verbose or missing else " (see --missing)"), 0)
 
 
-def _show_section(console: Console, report: Report, section: Section, quiet: set[Status]) -> None:
+def _show_section(console: Console, report: DoctorReport, section: Section, quiet: set[Status]) -> None:
     """Prints a section. Only counts findings with a status in ``quiet``, unless ``_is_listed()`` selects them."""
     if not section.findings:
         return
@@ -95,7 +95,7 @@ def _is_about_module(finding: Finding) -> bool:
     return finding.check.startswith("module.")
 
 
-def _show_finding(console: Console, report: Report, finding: Finding) -> None:
+def _show_finding(console: Console, report: DoctorReport, finding: Finding) -> None:
     word, style = _STATUS_TEXTS[finding.status]
     if report.ignores(finding):
         word, style = "ignored", "dim"
@@ -118,7 +118,7 @@ def _print_fact(console: Console, label: str, text: str) -> None:
     _print(console, Text.assemble((f"{label}: ", "cyan"), text), _INDENT)
 
 
-def _conclusion(report: Report, hint: str) -> Text:
+def _conclusion(report: DoctorReport, hint: str) -> Text:
     problems = len(report.problems)
     ignored = sum(report.ignores(finding) for _, finding in report.findings)
     missing = sum(finding.is_missing_part for _, finding in report.findings)

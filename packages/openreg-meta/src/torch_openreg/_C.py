@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The private functions that code written for PyTorch's example backend calls, under its names."""
+"""Provides private functions under the names that they have in PyTorch's example backend, for code that calls them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _set_device = openreg.set_device
 
 
 def _exchangeDevice(device: int) -> int:  # noqa: N802
-    """Sets the current device and returns the one before; a negative one changes nothing: -1."""
+    """Sets the current device and returns the previous one. Does nothing for a negative index, and returns -1."""
     return openreg_runtime._C._exchange_device(device) if device >= 0 else -1
 
 
 def _get_default_generator(device: int) -> torch.Generator:
-    """The default generator of a device. Raises RuntimeError for an index out of range, negative ones included."""
+    """Returns the default generator of a device. Raises RuntimeError if the index is out of range or negative."""
     return openreg_runtime._C._get_default_generator(device)

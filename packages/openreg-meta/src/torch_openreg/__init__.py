@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The complete openreg backend under the name that code written for PyTorch's example imports.
+"""Imports the openreg backend under the name of PyTorch's example backend, for code that imports that name.
 
-``import torch_openreg`` brings up the device and its operators, whether or not they load by
-themselves; ``torch_openreg.openreg`` is ``torch.openreg``.
+``import torch_openreg`` registers the device, its operators and its autocast rules, also without openreg-autoload.
+``torch_openreg.openreg`` is ``torch.openreg``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ __all__ = ["__version__", "openreg"]
 
 
 def _import(name: str) -> None:
+    """Imports a package. Raises ImportError with the remedy if it is not installed."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -28,8 +29,9 @@ def _import(name: str) -> None:
         ) from error
 
 
-# As in openreg_runtime._command_line, which cannot be called without importing the runtime: Python imports this package
-# before it runs torch_openreg.__main__, and the doctor has to run where the imports below fail.
+# True unless Python runs this package as `python -m torch_openreg`. It imports the package before it runs __main__.py,
+# and the doctor must also run if the imports below fail. openreg_runtime._command_line has the same test, but cannot be
+# called without importing the runtime.
 if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == __name__):
     __version__ = version("openreg-meta")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch_openreg.openreg``, another name of the one module ``torch.openreg``.
+"""Makes ``torch_openreg.openreg`` another name of the module ``torch.openreg``.
 
-The device's state must not exist twice, so this file puts that module in its own place.
+The state of the device must not exist twice. So this module replaces itself in ``sys.modules``.
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that use torch and end while the device is at work: none may crash or hang.
+"""Starts processes that use torch and end while the device is busy. None may crash or hang.
 
     python exits.py --processes 100
     python exits.py --processes 200 --work backward --no-exit-wait  # how often PyTorch's own threads abort a process

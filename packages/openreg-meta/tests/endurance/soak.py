@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Eight threads use both devices at random for a while, and check every number they get back.
+"""Eight threads use both devices at random for a while, and check every number that they read back.
 
 Each thread owns tensors whose content it can predict: a ramp plus a number. It creates them, changes them, copies them
 between devices and to pinned memory and drops them, each on a random one of the streams that all threads share, and

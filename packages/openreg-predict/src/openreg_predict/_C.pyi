@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Keeps the time of the device. All times are whole nanoseconds, but for those per byte.
+# The native time source, which replaces the clock of the openreg devices by the simulated time of a described chip. All
+# times are whole nanoseconds, except times per byte.
 
-# (call, kind, device, queue, bytes, launch of a graph, name, time of the host, engine, launched, begin, end): a task,
-# the call of an operator that it belongs to or -1, and when it ran by the clock of the device's events.
+# One task: (call, kind, device, queue, bytes, graph launch, name, host time, engine, launched, begin, end). `call` is
+# the number of the operator call that enqueued it, or -1. The last three are times of the clock of the device's events.
 Entry = tuple[int, int, int, int, int, int, str, int, int, int, int, int]
 
 class ChipTimeSource:
-    """From start() to stop() all openreg devices run in the time of a chip, where a call takes what set_cost() says.
+    """A time source: from start() to stop(), all openreg devices run in the time of a chip.
 
-    What no call explains takes the defaults: time per byte of memory or link, and per launch.
+    The tasks of an operator call take the time that set_cost() has set. Other tasks take the default costs that the
+    constructor gets: times per launch and per byte.
     """
 
     def __init__(
@@ -23,17 +25,20 @@ class ChipTimeSource:
         engines: int,
     ) -> None: ...
     def start(self) -> None:
-        """Waits until nothing is queued. Raises RuntimeError where another one keeps the time, or a seed does."""
+        """Blocks until no task is queued. Raises RuntimeError if another time source runs or the schedule is seeded."""
     def stop(self) -> None:
-        """Runs the deferred tasks."""
+        """Blocks until the deferred tasks are complete."""
     def set_cost(self, call: int, engine_time: int, graph_time: int, engine: int, is_collective: bool, /) -> None:
-        """What a call costs, launched by itself and by a graph, on an engine; -1: that of the kind of its tasks."""
+        """Sets the cost of a call, outside of a graph and in a graph, and its engine.
+
+        An ``engine`` of -1 means that the tasks have the default cost and engine of their kinds.
+        """
     def entries(self) -> list[Entry]:
-        """What ran, in the order of the host."""
+        """Returns the tasks in the order in which the host enqueued them."""
     def waits(self) -> list[int]:
-        """Until when the host waited, each time that it did."""
+        """Returns the times at which waits of the host ended."""
     def begin(self) -> int:
-        """The clock at the beginning."""
+        """Returns the time at which start() returned."""
 
 def enter_call(call: int, /) -> None:
-    """From now on this thread is in the call of this number; -1: in none."""
+    """Sets the operator call to which tasks of the calling thread belong from now on; -1: none."""

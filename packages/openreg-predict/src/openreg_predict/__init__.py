@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Predictions of the time and memory of a PyTorch program on a described chip, with their error.
+"""Predicts the time and memory of a PyTorch program on a chip that a file describes, and states the expected error.
 
 :func:`trace` records a step on ``meta``, :func:`predict` predicts its time on a chip, and :func:`simulate` runs a
 program on the openreg device in the chip's time.
@@ -9,7 +9,7 @@ import warnings
 
 import openreg_runtime
 
-# Precedes the import of the native module: of another build it would change PyTorch or fail with an undefined symbol.
+# This check precedes the native module, because that of another build could fail with an undefined symbol.
 openreg_runtime.require_matching_build(__name__)
 
 from openreg_predict.description import Description, DescriptionError, built_in, load  # noqa: E402

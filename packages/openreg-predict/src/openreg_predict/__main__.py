@@ -17,7 +17,7 @@ from openreg_predict import commands
 from openreg_predict.description import DescriptionError, built_in, load
 from openreg_predict.predict import predict
 from openreg_predict.published.data import DataError
-from openreg_predict.report import PictureError, as_document, draw_roofline, show, show_comparison
+from openreg_predict.report import RooflineError, as_document, draw_roofline, show, show_comparison
 from openreg_predict.script import ScriptError, program_of
 from openreg_predict.trace import Program, TraceError
 from openreg_predict.what_if import FORMS, WhatIfError, apply, parse
@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
             commands.calibrate(options.output, options.data, options.device, options.lender)
         else:
             commands.validate(options.data, options.device, options.json, options.write)
-    except (DescriptionError, ScriptError, TraceError, WhatIfError, DataError, PictureError, OSError) as error:
+    except (DescriptionError, ScriptError, TraceError, WhatIfError, DataError, RooflineError, OSError) as error:
         print(f"python -m openreg_predict {options.command}: {error}", file=sys.stderr)
         return 1
     return 0

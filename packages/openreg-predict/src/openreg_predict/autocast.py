@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
-# Names of the functions and tensor methods that are cast to the narrow dtype, and below of those cast to float32.
+# The names of functions and tensor methods: NARROW of those whose operands are cast to the narrow dtype (float16 or
+# bfloat16), WIDE of those whose operands are cast to float32.
 NARROW = frozenset(
     [
         "matmul",

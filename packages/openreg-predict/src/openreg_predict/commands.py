@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that do more than predict: run on the device, calibrate and validate."""
+"""Implements the commands that do more than predict: run on the device, calibrate and validate."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def cpu_validation_results(chip: Description) -> list[ValidationResult]:
                 seconds = cpu_calibration.seconds_of(cpu_validation_models.step(name, mode == "training"), least=2e-2)
                 with torch.device("meta"):
                     program = trace(cpu_validation_models.step(name, mode == "training"))
-                case = published.Case(chip.name, name, mode, 0, 0, seconds)
+                case = published.MeasuredCase(chip.name, name, mode, 0, 0, seconds)
                 for way, item in (("calibrated", chip), ("plain roofline", chip.plain())):
                     results.append(compare_to_measurement(case, way, predict(program, item)))
     return results

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time of a call on a described chip: the roofline with the efficiencies of the chip's operators."""
+"""Computes the time of an operator call on a described chip.
+
+The model is the roofline: the longer of the time for arithmetic and the time for memory. The efficiencies of the chip
+are the fractions of its peaks that each class of operators reaches.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ import math
 from dataclasses import dataclass, replace
 
 from openreg_predict.description import Description, Efficiency
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 
-# Dtype: the dtype whose rate it has.
+# Maps a dtype to the dtype whose rate it has.
 _SAME = {"float8_e4m3fn": "float8", "float8_e5m2": "float8", "uint8": "int8", "bool": "int8"}
-# Dtype: the wider dtype whose rate is used if a chip has none for it.
+# Maps a dtype to the wider dtype whose rate is used if a chip has none for it.
 _WIDER = {
     "float8": "float16",
     "float16": "float32",
@@ -25,7 +29,7 @@ _WIDER = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of an engine for a call, and their bound: compute, memory, launch, link or nothing."""
+    """The seconds of an engine for a call, and what bounds them: compute, memory, launch, link or nothing."""
 
     seconds: float
     bound: str
@@ -57,7 +61,7 @@ def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
         name = _WIDER.get(name, "float32")
 
 
-def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency) -> tuple[float, str]:
+def seconds_of_arithmetic(chip: Description, work: OperatorWork, efficiency: Efficiency) -> tuple[float, str]:
     """Returns the seconds of a call on infinitely fast memory, and the dtype whose rate is used."""
     rate, dtype = rate_of(chip, work.unit, work.dtype)
     reached = rate * efficiency.compute.at(max(work.flops, 1))
@@ -71,7 +75,7 @@ def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency)
     return work.flops / reached, dtype
 
 
-def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
+def cost_of(chip: Description, work: OperatorWork, in_graph: bool = False) -> Cost:
     """Returns the engine time of a call, without the host time of its launch, and the bound of that time."""
     if work.kernels == 0:
         return Cost(0.0, "nothing")
@@ -89,7 +93,7 @@ def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
     return Cost(longest + launch, bound, "" if dtype == work.dtype else dtype)
 
 
-def _over_link(chip: Description, work: Work) -> Cost:
+def _over_link(chip: Description, work: OperatorWork) -> Cost:
     link = chip.links.get(work.link)
     if link is None:
         # Without a peer link, data goes to the host and from there to the other device.

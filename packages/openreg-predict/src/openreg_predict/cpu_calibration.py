@@ -23,12 +23,11 @@ from torch.nn import functional
 from openreg_predict import fit
 from openreg_predict.description import Description, Quantity, load
 from openreg_predict.trace import Recorder, trace
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 
-# Bytes of the buffers through which an operator's operands rotate.
+# The bytes of the buffers through which an operator's operands rotate.
 COLD = 64 * 2**20
 ROUNDS = 5
-
 
 # Processor time: on one thread it is the elapsed time without the time of other processes.
 _now = time.process_time
@@ -67,13 +66,15 @@ def measured(benchmarks: list[Benchmark], rounds: int = ROUNDS) -> list[fit.Samp
     ]
 
 
-def _work(item: Benchmark) -> Work:
+def _work(item: Benchmark) -> OperatorWork:
+    """Returns the work of the operator call with the most bytes."""
     with Recorder() as recorder:
         item.call(0)
     return max((call.work for call in recorder.calls if call.work.kernels), key=lambda work: work.size)
 
 
 def _copies(size: int) -> int:
+    """Returns the number of copies of operands with ``size`` bytes that fill the buffers."""
     return max(1, min(64, COLD // size))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small models that validate the description of a machine's CPU. None of them is part of its calibration."""
+"""Defines small models that validate the description of a machine's CPU. None of them is part of its calibration."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _widths(*widths: int) -> nn.Module:
     return nn.Sequential(*layers)
 
 
-# Name: (the model, its input).
+# Maps a name to functions that create the model and its input.
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor]]] = {
     "perceptron": (lambda: _widths(300, 700, 700, 300, 10), lambda: torch.rand(192, 300)),
     "autoencoder": (lambda: _widths(784, 400, 100, 20, 100, 400, 784), lambda: torch.rand(256, 784)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Descriptions of chips: TOML files in which every number has a source."""
+"""Reads descriptions of chips: TOML files with rates, bandwidths, sizes and efficiencies, each with its source."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 
 FOLDER = Path(__file__).with_name("devices")
 
-# Class of operators: the class whose efficiency replaces one that a description omits. The two classes without a
-# substitute are required.
+# Maps a class of operators to the class whose efficiency is used if a description omits its own. The two classes
+# without a substitute are required.
 CLASSES: dict[str, str | None] = {
     "matmul": None,
     "batched_matmul": "matmul",

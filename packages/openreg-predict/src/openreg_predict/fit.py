@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from openreg_predict.cost import rate_of, utilization
 from openreg_predict.description import ALL, Curve, Description, Efficiency
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 
-# Points of a curve per decade of work. PER_OCTAVE is one point per factor of two.
+# The number of points of a curve per decade of work. PER_OCTAVE is one point per factor of two.
 PER_DECADE = 2.0
 PER_OCTAVE = 1 / math.log10(2)
-# Two curves are fitted alternately this often. The second is used if the error falls below this share of the error
+# Two curves are fitted alternately _TURNS times. The second one is used if the error is below this share of the error
 # without it.
 _TURNS = 10
 _WORTH_A_CURVE = 0.95
@@ -51,7 +51,7 @@ _HIGHEST = 20.0  # the largest fraction that a description may contain
 class Sample:
     """A measured call. ``seconds`` is its time."""
 
-    work: Work
+    work: OperatorWork
     seconds: float
     is_arithmetic: bool = False  # True for an elementwise operator that arithmetic bounds
 
@@ -172,12 +172,12 @@ class _Products:
             self.columns = replace(found, points=scaled)
 
 
-def _columns(work: Work) -> int:
+def _columns(work: OperatorWork) -> int:
     assert work.product is not None
     return max(1, work.product[2])
 
 
-def _seconds_at_the_peak(chip: Description, work: Work, tiles: tuple[tuple[int, int], ...], ramp: int) -> float:
+def _seconds_at_the_peak(chip: Description, work: OperatorWork, tiles: tuple[tuple[int, int], ...], ramp: int) -> float:
     assert work.product is not None
     rate = rate_of(chip, work.unit, work.dtype)[0]
     depth = work.product[3]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The class, launches and FLOP per element of operators whose work follows from their operands alone."""
+"""Determines the class, the launches and the FLOP per element of operators from their names.
+
+work.py has rules for the operators whose work these do not determine, such as matrix products.
+"""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from openreg_predict.cost import Cost, cost_of
 from openreg_predict.description import Description, Validation
 from openreg_predict.schedule import Timeline
-from openreg_predict.trace import Call, Program
-from openreg_predict.work import NOTHING, Work
+from openreg_predict.trace import OperatorCall, Program
+from openreg_predict.work import NOTHING, OperatorWork
 
 # The range of a prediction without validation: the time is multiplied and divided by this.
 UNKNOWN = 0.5
@@ -137,7 +137,7 @@ class Prediction:
         """Returns the time of the operators that each module calls itself, without submodules, the longest first."""
         return self._grouped(lambda call: call.module)
 
-    def _grouped(self, key: Callable[[Call], str]) -> list[TimeBreakdown]:
+    def _grouped(self, key: Callable[[OperatorCall], str]) -> list[TimeBreakdown]:
         groups: dict[str, list[int]] = {}
         for index, call in enumerate(self.program.calls):
             if self.costs[index].seconds > 0:
@@ -145,7 +145,7 @@ class Prediction:
         return sorted((self.part(name, indices) for name, indices in groups.items()), key=lambda part: -part.seconds)
 
 
-def main_dtype(calls: list[Call]) -> str:
+def main_dtype(calls: list[OperatorCall]) -> str:
     """Returns the dtype of most FLOP of matrix products, or if there are none, of most bytes."""
     flops: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -225,7 +225,7 @@ class _Buckets:
         self._total = sum(cost.seconds for call, cost in zip(program.calls, costs, strict=True) if call.is_backward)
         self._done, self._sent = 0.0, 0
         size = program.parameters / max(1, self._count) * 2 * (devices - 1) / devices
-        ring = Work("copy", size=int(size), link="peer", messages=2 * (devices - 1))
+        ring = OperatorWork("copy", size=int(size), link="peer", messages=2 * (devices - 1))
         self._seconds = cost_of(chip, ring).seconds
 
     def await_all(self, timeline: Timeline) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads and checks the tables of a description. Each error has the key and what to write instead."""
+"""Reads and checks the TOML tables of a chip's description. Each error has the key and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports of predictions: tables in the terminal, JSON documents, and pictures of the roofline."""
+"""Reports predictions: as tables in the terminal, as JSON documents, and as pictures of the roofline."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from openreg_predict.validate import LENDER, PREDICTION_METHODS, Summary, Valida
 ROWS = 12
 
 
-class PictureError(ValueError):
-    """An error of a picture that cannot be drawn, with a workaround."""
+class RooflineError(ValueError):
+    """An error of a roofline that cannot be drawn. The message names a workaround."""
 
 
 def show(prediction: Prediction, console: Console | None = None) -> None:
@@ -148,13 +148,13 @@ def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
 def draw_roofline(prediction: Prediction, path: str | Path) -> None:
     """Draws each call at its FLOP per byte and its predicted FLOP/s, below the roofline of the chip.
 
-    The suffix of ``path`` selects the format, such as .svg, .png or .pdf. Raises :class:`PictureError` if matplotlib is
-    missing, the suffix is unknown or no call does arithmetic, and OSError if the file cannot be written.
+    The suffix of ``path`` selects the format, such as .svg, .png or .pdf. Raises :class:`RooflineError` if matplotlib
+    is missing, the suffix is unknown or no call does arithmetic, and OSError if the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise PictureError(
+        raise RooflineError(
             "the roofline is drawn by the package matplotlib, which is not installed. Install it with: "
             'pip install "openreg-predict[picture]"'
         ) from error
@@ -166,7 +166,7 @@ def draw_roofline(prediction: Prediction, path: str | Path) -> None:
                 (work.flops / work.size, work.flops / cost.seconds, cost.seconds)
             )
     if not groups:
-        raise PictureError(f"{path}: no call of the program does arithmetic, so there is no roofline to draw")
+        raise RooflineError(f"{path}: no call of the program does arithmetic, so there is no roofline to draw")
     chip = prediction.chip
     bandwidth = chip.memory_bandwidth.value
     figure = Figure(figsize=(8, 5), layout="constrained")
@@ -190,4 +190,4 @@ def draw_roofline(prediction: Prediction, path: str | Path) -> None:
     try:
         figure.savefig(path)
     except ValueError as error:
-        raise PictureError(f"{path}: {error}") from error
+        raise RooflineError(f"{path}: {error}") from error

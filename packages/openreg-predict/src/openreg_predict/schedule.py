@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A discrete-event simulation of a host that launches tasks, streams that keep order, and engines.
+"""Simulates a host that launches tasks, streams that keep their order, and engines that run them, by discrete events.
 
 All times are seconds since the program began. The host launches tasks in the order of the program. A task begins when
 it has been launched, its engine is free, and the tasks that it follows are complete: those before it in its stream, and
@@ -21,8 +21,8 @@ HOST = "host"
 
 
 @dataclass(frozen=True)
-class Slice:
-    """An executed task. ``stream`` is a number that no other stream of the schedule has."""
+class ExecutedTask:
+    """A task that a simulation has executed. ``stream`` is a number that no other stream of the schedule has."""
 
     name: str
     stream: int
@@ -37,12 +37,14 @@ class Slice:
 class Schedule:
     """The executed tasks, and the host's launches and waits as (name, begin, end)."""
 
-    slices: list[Slice] = field(default_factory=list)
+    slices: list[ExecutedTask] = field(default_factory=list)
     host_slices: list[tuple[str, float, float]] = field(default_factory=list)
 
 
 @dataclass
 class _Task:
+    """A task that has been launched and not executed."""
+
     name: str
     engine: str
     seconds: float
@@ -127,7 +129,7 @@ class Timeline(Schedule):
         task = self._queues[stream].popleft()
         end = start + task.seconds
         self._ends[task.number] = self._stream_free[stream] = self._engine_free[task.engine] = end
-        self.slices.append(Slice(task.name, stream, task.engine, task.launched, start, end))
+        self.slices.append(ExecutedTask(task.name, stream, task.engine, task.launched, start, end))
 
 
 def busy(schedule: Schedule) -> Mapping[str, float]:

@@ -23,8 +23,8 @@ from torch.utils._device import _device_constructors
 from openreg_predict.autocast import emulated
 from openreg_predict.trace import Program, TraceError, collect, recording, trace
 
-STEP = "step"
-_OWN = f"{__package__}."
+STEP = "step"  # the name of the function that is recorded
+_OWN = f"{__package__}."  # the start of the names of this package's modules
 # Modules of data loaders, whose tensors stay on the host.
 _HOST_MODULES = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
 _MOVES = ("cuda", "xpu", "npu", "hpu")  # methods that move a tensor to an accelerator

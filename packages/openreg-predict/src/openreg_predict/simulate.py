@@ -16,17 +16,18 @@ import torch
 
 from openreg_predict.cost import cost_of
 from openreg_predict.description import Description
-from openreg_predict.schedule import COMPUTE, Schedule, Slice
-from openreg_predict.trace import Call, Memory, Recorder
-from openreg_predict.work import Work
+from openreg_predict.schedule import COMPUTE, ExecutedTask, Schedule
+from openreg_predict.trace import Memory, OperatorCall, Recorder
+from openreg_predict.work import OperatorWork
 
 if TYPE_CHECKING:
     from openreg_predict import _C
 
+# The names of engines, and of the place of a task that needs none.
 COPY_IN, COPY_OUT, LINK, NONE = "copy in", "copy out", "link", "none"
 # The position of an engine is its index in the native module.
 _ENGINES = (COMPUTE, COPY_IN, COPY_OUT)
-# Values of orTaskKind.
+# Values of orTaskKind in openreg.h, and the names of kinds that a timeline shows.
 _KERNEL, _DELAY, _SEMAPHORE_WAIT = 0, 4, 7
 _SHOWN = {_KERNEL: "kernel", 1: "host function", 2: "copy", 3: "fill", _DELAY: "pause"}
 
@@ -43,7 +44,7 @@ class Run:
     seconds: float = 0.0
     host_seconds: float = 0.0
     timeline: Schedule = field(default_factory=Schedule)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[OperatorCall] = field(default_factory=list)
     peak: int = 0
     generated: list[str] = field(default_factory=list)  # kernels that no operator launched
 
@@ -55,7 +56,7 @@ class Run:
         return sorted({call.name for call in self.calls if not call.work.has_rule} | set(self.generated))
 
 
-class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
+class _SimulationRecorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
     """A recorder that sets, in the time source, the current call of each thread and the cost of each call."""
 
     def __init__(self, memory: Memory, chip: Description, time_source: _C.ChipTimeSource) -> None:
@@ -81,7 +82,7 @@ class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchM
     def after_describe(self, index: int) -> None:
         self._set_cost(index, self.calls[index])
 
-    def _set_cost(self, index: int, call: Call) -> None:
+    def _set_cost(self, index: int, call: OperatorCall) -> None:
         """Sets the cost of a call's tasks. Unexpected tasks of a call without kernels get the default cost per byte."""
         alone, in_graph = (cost_of(self._chip, call.work, in_graph).seconds for in_graph in (False, True))
         is_known = call.work.kernels > 0 and not call.is_on_host
@@ -89,18 +90,19 @@ class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchM
         is_collective = call.work.link == "peer"
         self._time_source.set_cost(index, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
 
-    def _engine(self, call: Call) -> int:
+    def _engine(self, call: OperatorCall) -> int:
         if call.work.link != "host" or self._chip.copy_engines == 0:
             return 0
         return 2 if call.leaves_device and self._chip.copy_engines > 1 else 1
 
 
 def _time_source(chip: Description) -> _C.ChipTimeSource:
+    """Returns a time source with the default costs of a chip."""
     from openreg_predict import _C
 
     megabyte = 2**20
 
-    def per_byte(work: Work, fixed: float) -> float:
+    def per_byte(work: OperatorWork, fixed: float) -> float:
         return max(0.0, cost_of(chip, work).seconds - fixed) * 1e9 / megabyte
 
     link = chip.links.get("host")
@@ -109,8 +111,8 @@ def _time_source(chip: Description) -> _C.ChipTimeSource:
         host_launch=round(chip.launch_host.value * 1e9),
         launch=round(chip.launch_device.value * 1e9),
         link_latency=round(latency * 1e9),
-        memory_time=per_byte(Work("elementwise", size=megabyte), chip.launch_device.value),
-        link_time=per_byte(Work("copy", size=megabyte, link="host"), latency),
+        memory_time=per_byte(OperatorWork("elementwise", size=megabyte), chip.launch_device.value),
+        link_time=per_byte(OperatorWork("copy", size=megabyte, link="host"), latency),
         copy_engine=min(1, chip.copy_engines),
         engines=len(_ENGINES),
     )
@@ -126,7 +128,7 @@ def simulate(chip: Description) -> Iterator[Run]:
     run = Run(chip)
     memory = Memory("openreg")
     time_source = _time_source(chip)
-    recorder = _Recorder(memory, chip, time_source)
+    recorder = _SimulationRecorder(memory, chip, time_source)
     torch.accelerator.synchronize()  # initializes the device, so that its start is not part of the simulation
     time_source.start()
     try:
@@ -139,6 +141,7 @@ def simulate(chip: Description) -> Iterator[Run]:
 
 
 def _fill(run: Run, time_source: _C.ChipTimeSource) -> None:
+    """Writes the times that a stopped time source has recorded to the report."""
     zero = time_source.begin()
     host: list[tuple[int, int, str]] = [(time, time, "") for time in time_source.waits()]
     for call, kind, device, queue, _, _, name, host_time, engine, launched, begin, end in time_source.entries():
@@ -149,7 +152,7 @@ def _fill(run: Run, time_source: _C.ChipTimeSource) -> None:
         if kind in _SHOWN or is_message:
             where = LINK if is_message else _ENGINES[engine] if engine >= 0 else NONE
             first, taken, done = ((time - zero) * 1e-9 for time in (launched, begin, end))
-            run.timeline.slices.append(Slice(own, queue, where, first, taken, done, device))
+            run.timeline.slices.append(ExecutedTask(own, queue, where, first, taken, done, device))
         if kind == _KERNEL and call < 0:
             run.generated.append(name)
     run.timeline.slices.sort(key=lambda item: (item.begin, item.launched))

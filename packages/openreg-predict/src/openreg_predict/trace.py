@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records a program: each operator call with its work and module, and the memory of the tensors.
+"""Records a program: each operator call with its work (FLOP and bytes) and module, and the memory of the tensors.
 
-Operators on ``meta`` compute nothing and allocate no memory, so recording takes seconds for a model of any size.
+The program usually runs on PyTorch's device ``meta``, where operators compute nothing and allocate no memory. So
+recording takes seconds for a model of any size.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from openreg_predict.fused import NAMES, fused, run_on_meta
-from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
+from openreg_predict.work import NOTHING, OperatorWork, describe, name_of, tensors
 
-# Device allocators round sizes up to a multiple of this, in bytes.
+# The number of bytes to a multiple of which device allocators round sizes up.
 GRANULE = 512
-# Operators that read values of a tensor on the host: the host waits for the tasks that compute the tensor.
+# The operators that read values of a tensor on the host. The host waits for the tasks that compute the tensor.
 _VALUE_READERS = ("aten::_local_scalar_dense", "aten::equal")
 
 
@@ -32,7 +33,7 @@ class TraceError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Call:
+class OperatorCall:
     """A recorded operator call.
 
     ``module`` is the name of the innermost module that made the call, or "Global". ``is_on_host`` is True if all
@@ -41,7 +42,7 @@ class Call:
     """
 
     name: str
-    work: Work
+    work: OperatorWork
     module: str
     is_backward: bool
     is_on_host: bool = False
@@ -57,7 +58,7 @@ class Program:
     of bytes at its end.
     """
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[OperatorCall] = field(default_factory=list)
     peak: int = 0
     kept: int = 0
     is_training: bool = False
@@ -111,7 +112,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, memory: Memory | None = None, assume: float | None = None) -> None:
         super().__init__()
-        self.calls: list[Call] = []
+        self.calls: list[OperatorCall] = []
         self.parameters: dict[int, int] = {}
         self.memory = memory
         self._assume = assume
@@ -135,7 +136,7 @@ class Recorder(TorchDispatchMode):
         operands = tensors((args, kwargs))
         is_meta = any(tensor.device.type == "meta" for tensor in operands)
         index = len(self.calls)
-        self.calls.append(Call(name, NOTHING, "", False))  # reserves the index while the operator runs
+        self.calls.append(OperatorCall(name, NOTHING, "", False))  # reserves the index while the operator runs
         self.before_call(index, func, args, kwargs)
         try:
             if is_meta and name in _VALUE_READERS:
@@ -164,7 +165,7 @@ class Recorder(TorchDispatchMode):
     def after_describe(self, index: int) -> None:
         """Runs after ``calls[index]`` contains the complete call; not if the operator raised."""
 
-    def describe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Call:
+    def describe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> OperatorCall:
         """Returns the record of an operator call with its arguments and result."""
         name = name_of(func)
         operands, results = tensors((args, kwargs)), tensors(result)
@@ -178,7 +179,9 @@ class Recorder(TorchDispatchMode):
             leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,))
         )
         work = describe(func, args, kwargs, result)
-        return Call(NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
+        return OperatorCall(
+            NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits
+        )
 
     def _module(self) -> str:
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")
@@ -206,12 +209,14 @@ def _missing_values(name: str, tensor: Tensor) -> str:
 
 
 def _is_copy_to_host(name: str, operands: list[Tensor], kwargs: Mapping[str, Any]) -> bool:
+    """Returns True if the operator copies a tensor from ``meta`` to the CPU, which has no values to copy."""
     target = kwargs.get("device")
     is_to_cpu = target is not None and torch.device(target).type == "cpu"
     return name == "aten::_to_copy" and is_to_cpu and operands[0].is_meta
 
 
 def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_meta: bool) -> Any:
+    """Runs an operator. Raises TraceError if it cannot run on ``meta``."""
     try:
         result = run_on_meta(name, args) if is_meta else None
         return func(*args, **kwargs) if result is None else result

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-# Dimension: unit: value in SI units. A FLOP is one addition or one multiplication, as data sheets count.
+# Maps a dimension to its units, and each unit to its value in SI units. A FLOP is one addition or one multiplication,
+# as in data sheets.
 UNITS: dict[str, dict[str, float]] = {
     "rate": {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15},
     "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
@@ -20,7 +21,7 @@ def dimension_of(unit: str) -> str | None:
 
 
 def show_time(seconds: float) -> str:
-    """Returns a time with three digits and the largest unit below it, such as ``12.3 ms``."""
+    """Returns a time with three digits, in the largest unit that does not exceed it, such as ``12.3 ms``."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}" if seconds / factor < 1000 else f"{seconds / factor:.0f} {unit}"

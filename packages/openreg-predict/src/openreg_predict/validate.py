@@ -13,10 +13,13 @@ from typing import Any
 from openreg_predict.description import Curve, Description, Efficiency, Validation, load
 from openreg_predict.predict import Prediction, predict, shares_of_classes
 from openreg_predict.published import models
-from openreg_predict.published.data import Case, cases, split
+from openreg_predict.published.data import MeasuredCase, cases, split
 from openreg_predict.trace import Program, trace
 
+# The methods of prediction that are compared. They differ in the efficiencies that the description has: those fitted to
+# the chip's measurements, those of another chip, assumed ones, and the peaks themselves.
 PREDICTION_METHODS = ("calibrated", "other chip", "data sheet", "plain roofline")
+# The start of the name of a further method, which has the efficiencies of another chip.
 LENDER = "efficiencies of "
 # The efficiency of a description without measurements.
 _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
@@ -26,7 +29,7 @@ _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
 class ValidationResult:
     """A measured case with its prediction in seconds. ``way`` is the prediction method."""
 
-    case: Case
+    case: MeasuredCase
     way: str
     predicted: float
     classes: tuple[str, ...] = ()  # with at least a hundredth of the time
@@ -112,7 +115,7 @@ def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
     return results, left_out
 
 
-def compare_to_measurement(case: Case, way: str, prediction: Prediction) -> ValidationResult:
+def compare_to_measurement(case: MeasuredCase, way: str, prediction: Prediction) -> ValidationResult:
     """Returns the comparison of a prediction with the measurement of its case."""
     shares = shares_of_classes(prediction)
     return ValidationResult(

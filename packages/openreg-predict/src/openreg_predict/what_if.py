@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes of a chip or a program, whose predictions are compared with the unchanged ones."""
+"""Parses and applies what-ifs: changes of a chip or a program whose prediction is compared with the unchanged one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from openreg_predict.description import Description, Quantity
 from openreg_predict.predict import Prediction, predict
 from openreg_predict.trace import Program
 
+# The accepted what-ifs, for the help and for errors.
 FORMS = (
     "bandwidth=2 (times the memory's), compute=2 (times all rates), memory=2 (times the size), launch=0.5 (times the "
     "launch times), dtype=bfloat16, graph, devices=2, set:NAME=VALUE (of the script)"
@@ -24,19 +25,19 @@ class WhatIfError(ValueError):
 
 
 @dataclass(frozen=True)
-class Change:
-    """A parsed what-if: ``text`` is ``key``, or ``key=value``."""
+class WhatIf:
+    """One change of a chip or a program. ``text`` is what the user wrote: ``key`` or ``key=value``."""
 
     text: str
     key: str
     value: str = ""
 
 
-def parse(text: str) -> Change:
+def parse(text: str) -> WhatIf:
     """Parses a what-if as ``FORMS`` lists them. Raises :class:`WhatIfError` for any other text."""
     key, _, value = text.partition("=")
     if key == "graph" and not value:
-        return Change(text, key)
+        return WhatIf(text, key)
     if key in ("bandwidth", "compute", "memory", "launch"):
         is_known = _is_factor(value)
     elif key == "devices":
@@ -46,7 +47,7 @@ def parse(text: str) -> Change:
     else:
         is_known = key.startswith("set:") and bool(value)
     if is_known:
-        return Change(text, key, value)
+        return WhatIf(text, key, value)
     raise WhatIfError(f"{text!r} is no what-if; give one of {FORMS}")
 
 
@@ -57,7 +58,7 @@ def _is_factor(text: str) -> bool:
         return False
 
 
-def setting(change: Change) -> dict[str, object]:
+def setting(change: WhatIf) -> dict[str, object]:
     """Returns the script's name and its new value from ``set:NAME=VALUE``. A VALUE that is no literal is a string."""
     try:
         value = ast.literal_eval(change.value)
@@ -66,7 +67,7 @@ def setting(change: Change) -> dict[str, object]:
     return {change.key.removeprefix("set:"): value}
 
 
-def apply(change: Change, chip: Description, program: Callable[[dict[str, object]], Program]) -> Prediction:
+def apply(change: WhatIf, chip: Description, program: Callable[[dict[str, object]], Program]) -> Prediction:
     """Returns the prediction with a change. ``program(values)`` records the script with other values of its names."""
     if change.key.startswith("set:"):
         return predict(program(setting(change)), chip)
@@ -81,10 +82,11 @@ def apply(change: Change, chip: Description, program: Callable[[dict[str, object
 
 
 def _times(quantity: Quantity, factor: float) -> Quantity:
+    """Returns a multiple of a quantity, whose source then is "assumed"."""
     return replace(quantity, value=quantity.value * factor, source="assumed", note=f"what if: times {factor:g}")
 
 
-def changed_chip(change: Change, chip: Description) -> Description:
+def changed_chip(change: WhatIf, chip: Description) -> Description:
     """Returns the chip with a change of its numbers, and without validations, because no such chip was measured."""
     factor = float(change.value)
     chip = replace(chip, name=f"{chip.name}, {change.text}", validations=())

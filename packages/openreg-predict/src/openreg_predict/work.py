@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The work of an operator call: its class, FLOP, bytes and, for a matrix product, the sizes.
+"""Computes the work of an operator call: its class, FLOP, bytes and, for a matrix product, the sizes.
 
 FLOP are those of ``torch.utils.flop_counter``. Other operators count an estimate per element of their largest tensor
 (operator_classes.py). Bytes are those of the distinct elements of operands and results.
@@ -22,11 +22,12 @@ from openreg_predict import operator_classes
 
 
 @dataclass(frozen=True)
-class Work:
-    """The work of one call.
+class OperatorWork:
+    """The work of one operator call.
 
-    ``product`` is (batch, rows, columns, depth) of a matrix product, and ``kernels`` the number of launches. Over a
-    link, ``size`` is the number of bytes that one rank sends, in ``messages`` consecutive messages.
+    ``kind`` is its class of operators (CLASSES of description.py). ``unit`` is the arithmetic unit that does it,
+    "matrix" or "vector". ``product`` is (batch, rows, columns, depth) of a matrix product, and ``kernels`` the number
+    of launches. Over a link, ``size`` is the number of bytes that one rank sends, in ``messages`` consecutive messages.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class Work:
 
 @dataclass(frozen=True)
 class _Call:
-    """The call that a rule evaluates."""
+    """The arguments of a rule, which returns the work of a call."""
 
     name: str
     function: Any
@@ -54,7 +55,7 @@ class _Call:
     results: list[Tensor]
 
 
-NOTHING = Work("nothing", kernels=0)
+NOTHING = OperatorWork("nothing", kernels=0)
 
 
 def name_of(function: Any) -> str:
@@ -77,7 +78,7 @@ def tensors(tree: object) -> list[Tensor]:
     return [leaf for leaf in _pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
 
 
-def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Work:
+def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> OperatorWork:
     """Returns the work of an operator call, which follows from shapes and dtypes alone."""
     name = name_of(function)
     if operator_classes.is_free(function, name):
@@ -91,7 +92,7 @@ def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
         return rule(_Call(name, function, args, kwargs, result, operands, results))
     kind = operator_classes.class_of(function, name)
     reads, writes = _bytes(function, args, kwargs, results)
-    return Work(
+    return OperatorWork(
         kind or "elementwise",
         dtype=_dtype(results or operands),
         flops=operator_classes.flops_per_element(name) * max(tensor.numel() for tensor in involved),
@@ -134,13 +135,13 @@ def _counted_flops(call: _Call) -> int:
     return int(counter(*call.args, **call.kwargs, out_val=call.result))
 
 
-def _product(call: _Call) -> Work:
+def _product(call: _Call) -> OperatorWork:
     """Returns the work of mm, bmm, addmm and baddbmm, whose factors are the last two tensors."""
     left, right = [item for item in call.args if isinstance(item, Tensor)][-2:]
     batch = left.shape[0] if left.dim() == 3 else 1
     rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
     inputs = call.operands
-    return Work(
+    return OperatorWork(
         "batched_matmul" if left.dim() == 3 else "matmul",
         _dtype([left]),
         "matrix",
@@ -150,25 +151,27 @@ def _product(call: _Call) -> Work:
     )
 
 
-def _narrow_product(call: _Call) -> Work:
+def _narrow_product(call: _Call) -> OperatorWork:
     """Returns the work of a product of float8 or int8 tensors, whose result has a wider dtype."""
     left, right = call.args[:2]
     rows, depth, columns = left.shape[0], left.shape[1], right.shape[1]
     size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
     dtype = str(left.dtype).removeprefix("torch.")
-    return Work("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
+    return OperatorWork("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
 
-def _linear(call: _Call) -> Work:
+def _linear(call: _Call) -> OperatorWork:
     """Returns the work of a linear layer as one operator. Its weight is (columns, depth)."""
     source, weight = call.args[0], call.args[1]
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)
     size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
-    return Work("matmul", _dtype([source]), "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
+    return OperatorWork(
+        "matmul", _dtype([source]), "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth)
+    )
 
 
-def _linear_backward(call: _Call) -> Work:
+def _linear_backward(call: _Call) -> OperatorWork:
     """Returns the work of the requested gradients, of input, weight and bias."""
     source, gradient, weight, output_mask = call.args
     columns, depth = weight.shape
@@ -176,12 +179,12 @@ def _linear_backward(call: _Call) -> Work:
     products = int(output_mask[0]) + int(output_mask[1])
     size = products * moved(gradient) + moved(source) + moved(weight) + sum(map(moved, call.results))
     flops = 2 * products * rows * columns * depth
-    return Work(
+    return OperatorWork(
         "matmul", _dtype([source]), "matrix", flops, size, (max(1, products), rows, depth, columns), sum(output_mask)
     )
 
 
-def _recurrent(call: _Call) -> Work:
+def _recurrent(call: _Call) -> OperatorWork:
     """Returns the work of a recurrent layer: in each step a product with the input weights and one with the state's."""
     source, of_input, of_state = call.args[:3]
     length, batch, inputs = source.shape
@@ -190,18 +193,18 @@ def _recurrent(call: _Call) -> Work:
     size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
     flops = 2 * passes * length * batch * columns * (inputs + width)
     product = (1, batch, columns, inputs + width)
-    return Work("matmul", _dtype([of_input]), "matrix", flops, size, product, kernels=passes * length)
+    return OperatorWork("matmul", _dtype([of_input]), "matrix", flops, size, product, kernels=passes * length)
 
 
-def _vector_product(call: _Call) -> Work:
+def _vector_product(call: _Call) -> OperatorWork:
     """Returns the work of products with vectors, such as mv and dot, which memory bounds."""
     inputs = call.operands
     elements = max(tensor.numel() for tensor in inputs)
     size = sum(map(moved, inputs)) + sum(map(moved, call.results))
-    return Work("reduction", _dtype(inputs), "vector", 2 * elements, size)
+    return OperatorWork("reduction", _dtype(inputs), "vector", 2 * elements, size)
 
 
-def _convolution(call: _Call) -> Work:
+def _convolution(call: _Call) -> OperatorWork:
     """Returns the work of a convolution as a matrix product: (positions, channels), of depth inputs times window."""
     source, weight = call.args[0], call.args[1]
     size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
@@ -210,10 +213,10 @@ def _convolution(call: _Call) -> Work:
     channels = weight.shape[0] // groups
     depth = math.prod(weight.shape[1:])
     rows = max(1, flops // max(1, 2 * groups * channels * depth))
-    return Work("convolution", _dtype([source]), "matrix", flops, size, (groups, rows, channels, depth))
+    return OperatorWork("convolution", _dtype([source]), "matrix", flops, size, (groups, rows, channels, depth))
 
 
-def _convolution_backward(call: _Call) -> Work:
+def _convolution_backward(call: _Call) -> OperatorWork:
     """Returns the work of the requested gradients, of input, weight and bias."""
     gradient, source, weight = call.args[0], call.args[1], call.args[2]
     output_mask = list(call.args[10])
@@ -222,7 +225,7 @@ def _convolution_backward(call: _Call) -> Work:
     groups = int(call.args[9])
     channels, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
     rows = max(1, flops // max(1, 2 * groups * channels * depth))
-    return Work(
+    return OperatorWork(
         "convolution",
         _dtype([source]),
         "matrix",
@@ -233,7 +236,7 @@ def _convolution_backward(call: _Call) -> Work:
     )
 
 
-def _attention(call: _Call) -> Work:
+def _attention(call: _Call) -> OperatorWork:
     """Returns the work of fused attention. Scores stay in caches, so memory moves operands and results alone."""
     inputs = call.operands
     size = sum(map(moved, inputs)) + sum(map(moved, call.results))
@@ -245,33 +248,33 @@ def _attention(call: _Call) -> Work:
         batch, heads, rows, width = query.shape
         product = 2 * batch * heads * rows * key.shape[-2]
         flops = product * (3 * width + 2 * value.shape[-1] if is_backward else width + value.shape[-1])
-    return Work("attention", _dtype(inputs), "matrix", flops, size, kernels=2 if is_backward else 1)
+    return OperatorWork("attention", _dtype(inputs), "matrix", flops, size, kernels=2 if is_backward else 1)
 
 
-def _embedding(call: _Call) -> Work:
+def _embedding(call: _Call) -> OperatorWork:
     """Returns the work of a lookup, which reads the rows of the indices and not the whole table."""
     written = call.results
     indices = [tensor for tensor in call.operands if not tensor.is_floating_point()]
     size = 2 * sum(map(moved, written)) + sum(map(moved, indices))
-    return Work("embedding", _dtype(written), flops=0, size=size)
+    return OperatorWork("embedding", _dtype(written), flops=0, size=size)
 
 
-def _embedding_backward(call: _Call) -> Work:
+def _embedding_backward(call: _Call) -> OperatorWork:
     """Returns the work of clearing the table's gradient, sorting the indices and adding a row per index."""
     gradient, indices = call.args[0], call.args[1]
     size = sum(map(moved, call.results)) + 3 * moved(gradient) + 8 * moved(indices)
-    return Work("embedding", _dtype([gradient]), flops=gradient.numel(), size=size, kernels=8)
+    return OperatorWork("embedding", _dtype([gradient]), flops=gradient.numel(), size=size, kernels=8)
 
 
-def _norm_backward(call: _Call) -> Work:
+def _norm_backward(call: _Call) -> OperatorWork:
     """Returns the work of one pass for the input's gradient, and a second for the gradients of weight and bias."""
     inputs, outputs = call.operands, call.results
     passes = 2 if len(outputs) > 1 else 1
     size = passes * sum(map(moved, inputs)) + sum(map(moved, outputs))
-    return Work("normalization", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
+    return OperatorWork("normalization", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
 
 
-def _copy(call: _Call) -> Work:
+def _copy(call: _Call) -> OperatorWork:
     """Returns the work of a copy, over the link to the host if one side is there."""
     if call.name == "aten::copy_":
         target, source = call.args[:2]
@@ -281,28 +284,28 @@ def _copy(call: _Call) -> Work:
         target = call.results[0] if call.results else source  # without a result yet, it counts as a copy to the host
         crosses = not call.results or (target.device.type == "cpu") != (source.device.type == "cpu")
     size = moved(target) if crosses else moved(source) + moved(target)
-    return Work("copy", _dtype([target]), size=size, link="host" if crosses else "")
+    return OperatorWork("copy", _dtype([target]), size=size, link="host" if crosses else "")
 
 
-def _scalar_to_host(call: _Call) -> Work:
+def _scalar_to_host(call: _Call) -> OperatorWork:
     """Returns the work of copying one element to the host."""
-    return Work("copy", _dtype(call.operands), size=call.operands[0].element_size(), link="host")
+    return OperatorWork("copy", _dtype(call.operands), size=call.operands[0].element_size(), link="host")
 
 
-def _collective(rounds: int) -> Callable[..., Work]:
+def _collective(rounds: int) -> Callable[..., OperatorWork]:
     """Returns the rule of a ring collective with ``rounds`` rounds.
 
     The data has one part per rank. In each round every rank sends all parts but one, with one message per part. With 0
     rounds a rank sends one message with all of the data.
     """
 
-    def rule(call: _Call) -> Work:
+    def rule(call: _Call) -> OperatorWork:
         ranks = _group_size(call)
         # The data of all ranks is the largest of the arguments and the result.
         size = max(sum(map(moved, tensors(part))) for part in (*call.args, call.result))
         messages = rounds * (ranks - 1)
         own = size * messages // ranks if rounds else size
-        return Work("copy", _dtype(call.operands + call.results), size=own, link="peer", messages=messages or 1)
+        return OperatorWork("copy", _dtype(call.operands + call.results), size=own, link="peer", messages=messages or 1)
 
     return rule
 
@@ -326,8 +329,9 @@ def _resolve_process_group(name: str) -> Any:
     return resolve(name)  # type: ignore[arg-type]
 
 
+# The names of attention operators, and the rules of other operators whose work does not follow from their bytes alone.
 _ATTENTION = re.compile(r"aten::_?(scaled_dot_product|(flash|efficient)_attention)")
-_RULES: dict[str, Callable[..., Work]] = {
+_RULES: dict[str, Callable[..., OperatorWork]] = {
     **dict.fromkeys(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"), _product),
     **dict.fromkeys(("aten::_scaled_mm", "aten::_int_mm"), _narrow_product),
     **dict.fromkeys(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"), _vector_product),

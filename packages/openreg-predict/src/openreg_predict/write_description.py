@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes descriptions, or replaces the efficiencies and validated errors in the text of one."""
+"""Writes descriptions of chips, or replaces the efficiencies and validated errors in the text of one."""
 
 from __future__ import annotations
 

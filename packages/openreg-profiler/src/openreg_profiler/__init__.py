@@ -14,7 +14,7 @@ import torch
 
 import openreg_runtime
 
-# This check precedes the native module, because that of another build would change PyTorch or lack a symbol.
+# This check precedes the native module, because that of another build would register with PyTorch or lack a symbol.
 openreg_runtime.require_matching_build(__name__)
 
 from openreg_profiler import _C, _auto_profile, profiler  # noqa: E402  (importing _C registers)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the commands ``python -m openreg_profiler view|picture|resources|counters TRACE``.
 
-TRACE is a file from torch.profiler.profile.export_chrome_trace() or from OPENREG_PROFILE=TRACE.
+TRACE is a file that torch.profiler.profile.export_chrome_trace() has written, or a program that ran with the
+environment variable OPENREG_PROFILE=TRACE.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(measured.to_json())
             else:
                 resources.show(measured)
-    except (trace.TraceError, picture.PictureError, view.ViewError, OSError) as error:
+    except (trace.TraceFileError, picture.PictureError, view.ViewError, OSError) as error:
         print(f"python -m openreg_profiler {options.command}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Profiles a whole program without a changed line, by ``OPENREG_PROFILE=trace.json python train.py``.
+"""Profiles a whole program without changing it: ``OPENREG_PROFILE=trace.json python train.py``.
 
 The profile begins when this package is imported, which torch does if openreg-autoload is installed. It ends when the
 process exits. A child process that inherits the variable writes its own file, with the process id in the name, and only
@@ -22,7 +22,7 @@ _OWNER = "_OPENREG_PROFILE_OWNER"
 
 
 def start() -> None:
-    """Begins the profile if the variable is set. Raises ImportError for a path that cannot be written."""
+    """Begins the profile if the variable is set. Raises ImportError if its path cannot be written."""
     wanted = os.environ.get(VARIABLE, "")
     if not wanted:
         return
@@ -34,6 +34,7 @@ def start() -> None:
 
 
 def _path_of_this_process(path: Path) -> tuple[Path, bool]:
+    """Returns the file that this process writes, and True if it is a child of the process that writes ``path``."""
     owner = os.environ.setdefault(_OWNER, str(os.getpid()))
     if owner == str(os.getpid()):
         return path, False
@@ -41,6 +42,7 @@ def _path_of_this_process(path: Path) -> tuple[Path, bool]:
 
 
 def _refuse_unwritable(path: Path, wanted: str) -> None:
+    """Raises ImportError if ``path`` cannot be written. ``wanted`` is the value of the variable."""
     reason = ""
     if path.is_dir():
         reason = "it is a folder"
@@ -56,16 +58,17 @@ def _refuse_unwritable(path: Path, wanted: str) -> None:
 
 
 def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None:
+    """Stops the profile and writes the file, and prints to standard error what it did."""
     if os.getpid() != process:  # a forked child inherits this exit handler, but no profile
         return
     problem = ""
     try:
         profiler.stop()
-    except RuntimeError as error:  # of a failed device; the profile has its tasks until then
+    except RuntimeError as error:  # the device has failed; the profile contains the tasks until then
         problem = str(error).partition("\n")[0]
         try:
             if profiler.profiler is not None:
-                profiler.profiler.use_device = None  # else stop() synchronizes it again
+                profiler.profiler.use_device = None  # otherwise stop() would synchronize the failed device again
             profiler.stop()
         except RuntimeError as second:
             _say(f"{VARIABLE}: there is no trace: {second}")
@@ -84,6 +87,7 @@ def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None
 
 
 def _used_device(profiler: profile) -> bool:
+    """Returns True if the profile contains an event of an openreg device."""
     kind = torch._C._autograd.DeviceType.PrivateUse1
     results = profiler.profiler.kineto_results if profiler.profiler is not None else None
     return results is not None and any(event.device_type() == kind for event in results.events())

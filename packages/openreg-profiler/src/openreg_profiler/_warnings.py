@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Issues warnings about profiles, on the line of the program that uses the profiler.
+"""Issues warnings about profiles that are not complete. They name the line of the program that uses the profiler.
 
-The native part calls these functions.
+The native module (activity_profiler.cpp) calls the public functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import FrameType
 import torch
 
 _TORCH = str(Path(torch.__file__).parent)
-# The Python call that stopped a recording, until the recording's trace is freed.
+# By the number of a recording: the Python call that stopped it. An entry is removed when the trace is freed.
 _stopped: dict[int, tuple[int, int, int]] = {}
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a short stretch of a trace for a page or a report: threads, streams, arrows, waits and memory."""
+"""Draws a short stretch of a trace, an interval of time, for a page or a report.
+
+The picture shows threads, streams, arrows, waits and memory.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from openreg_profiler.trace import Slice, Trace, TraceError
+from openreg_profiler.trace import Slice, TraceFile, TraceFileError
 
 # The largest number of boxes that a reader can distinguish.
 MOST = 400
@@ -29,7 +32,7 @@ class PictureError(ValueError):
     """An error for a stretch that cannot be drawn, with the remedy in its message."""
 
 
-def stretch(trace: Trace, begin: float | None, end: float | None, within: str | None) -> tuple[float, float]:
+def stretch(trace: TraceFile, begin: float | None, end: float | None, within: str | None) -> tuple[float, float]:
     """Returns the beginning and end of the part to draw, in microseconds of the trace.
 
     ``begin`` and ``end`` are milliseconds since the beginning of the trace; ``within`` is the name of a range. Raises
@@ -63,7 +66,7 @@ def _outermost(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def draw(
-    trace: Trace,
+    trace: TraceFile,
     path: str | Path,
     begin: float | None = None,
     end: float | None = None,
@@ -114,15 +117,16 @@ def draw(
         raise PictureError(f"{path}: {error}") from error
 
 
-Row = tuple[tuple[str, Any, Any], list[Slice]]
+# A track of the picture: (its name, process or device, thread or stream), and its boxes.
+TrackRow = tuple[tuple[str, Any, Any], list[Slice]]
 
 
-def _rows(trace: Trace, host: list[Slice], work: list[Slice], waits: list[Slice]) -> list[Row]:
+def _rows(trace: TraceFile, host: list[Slice], work: list[Slice], waits: list[Slice]) -> list[TrackRow]:
     """Returns the tracks from top to bottom, each with its boxes: first threads that launch, then streams.
 
     A launch outside operators, such as that of a graph, has its own box.
     """
-    rows: list[Row] = []
+    rows: list[TrackRow] = []
     operators: dict[tuple[Any, Any], list[Slice]] = {}
     for item in sorted(host, key=lambda item: (item.begin, -item.end)):
         if item.category in ("cpu_op", "privateuse1_runtime"):
@@ -138,7 +142,7 @@ def _rows(trace: Trace, host: list[Slice], work: list[Slice], waits: list[Slice]
     return rows
 
 
-def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
+def _draw_rows(axes: Any, rows: list[TrackRow], first: float, last: float) -> None:
     for height, (_, items) in enumerate(rows):
         for item in items:
             begin, end = max(item.begin, first) - first, min(item.end, last) - first
@@ -182,7 +186,7 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
         )
 
 
-def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: float) -> None:
+def _draw_arrows(axes: Any, trace: TraceFile, rows: list[TrackRow], first: float, last: float) -> None:
     """Draws arrows from launches to tasks, and dashed ones from event records to the ends of waits for them."""
     heights = {place: height for height, ((_, *place_), _) in enumerate(rows) for place in [tuple(place_)]}
     lines = [((*arrow.thread, arrow.launched), (*arrow.stream, arrow.started), "-") for arrow in trace.arrows]
@@ -200,7 +204,7 @@ def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: f
         )
 
 
-def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:
+def _draw_memory(axes: Any, trace: TraceFile, first: float, last: float) -> None:
     most = max(item.allocated for item in trace.memory)
     scale, unit = (1 << 20, "MiB") if most >= 10 << 20 else (1 << 10, "KiB")
     for device in sorted({item.device for item in trace.memory}):
@@ -218,8 +222,8 @@ def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Raises :class:`TraceError` if ``path`` is a folder or its folder is missing, before time is spent on content."""
+    """Raises :class:`TraceFileError` if ``path`` is a folder or its folder is missing. Called before time is spent."""
     path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         reason = "it is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
-        raise TraceError(f"{path} cannot be written: {reason}")
+        raise TraceFileError(f"{path} cannot be written: {reason}")

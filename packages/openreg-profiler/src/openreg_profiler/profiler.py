@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Provides ``torch.openreg.profiler``: ranges, marks and names of streams that profiles show.
+"""Provides ``torch.openreg.profiler``: ranges, marks and names of streams, which profiles show.
 
 Ranges are those of :class:`torch.profiler.record_function`. A profile shows them on the host and on the tracks of the
 streams whose tasks were launched in them. Without a profile a range costs about a microsecond.
@@ -62,7 +62,7 @@ def range(name: str) -> Iterator[None]:  # noqa: A001  (as that of torch.cuda.nv
 
 
 def mark(name: str) -> None:
-    """Adds a range that ends at once."""
+    """Adds a range that ends at once, which marks a moment."""
     push(name)
     pop()
 

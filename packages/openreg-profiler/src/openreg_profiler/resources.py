@@ -16,14 +16,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from openreg_profiler.trace import Slice, Trace
+from openreg_profiler.trace import Slice, TraceFile
 
+# The number of equal intervals of time for which the utilization of an engine is computed.
 BINS = 50
 
 
 @dataclass(frozen=True)
-class Engine:
-    """An engine, with its number of tasks, its busy time, and the busy part of each bin of time."""
+class EngineUtilization:
+    """The use of one engine: its number of tasks, its busy time, and the busy part of the time and of each bin."""
 
     name: str
     tasks: int
@@ -34,7 +35,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class StreamTime:
-    """A stream, with its use of the time from the first to the last task of any device."""
+    """A stream, with its busy, waiting and idle time between the first and the last task of all devices."""
 
     device: int
     name: str
@@ -46,7 +47,7 @@ class StreamTime:
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies or fills of one kind."""
+    """The copies or fills of one kind, such as from host to device, with their bytes and their time."""
 
     name: str
     count: int
@@ -56,7 +57,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Collectives:
-    """Collectives of one kind, with their time from the moment that their operands are ready to the last message."""
+    """The collectives of one kind. Their time begins when the operands are ready and ends with the last message."""
 
     name: str
     count: int
@@ -75,10 +76,13 @@ class Peak:
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that a trace shows; ``span`` is the time from the first to the last task in microseconds."""
+    """The use of all resources in a trace. ``span`` is the time from the first to the last task.
+
+    ``peak_memory`` is the most allocated memory of each device.
+    """
 
     span: float
-    engines: list[Engine]
+    engines: list[EngineUtilization]
     streams: list[StreamTime]
     copies: list[Copies]
     collectives: list[Collectives]
@@ -101,7 +105,7 @@ def merged(slices: Iterable[Slice]) -> list[tuple[float, float]]:
     return result
 
 
-def measure(trace: Trace, bins: int = BINS) -> Resources:
+def measure(trace: TraceFile, bins: int = BINS) -> Resources:
     """Computes the resources of a trace.
 
     Memory requires a profile with ``profile_memory=True``; modules require ``with_stack=True``.
@@ -120,7 +124,7 @@ def measure(trace: Trace, bins: int = BINS) -> Resources:
     )
 
 
-def _engines(trace: Trace, begin: float, span: float, bins: int) -> list[Engine]:
+def _engines(trace: TraceFile, begin: float, span: float, bins: int) -> list[EngineUtilization]:
     work: dict[str, list[Slice]] = defaultdict(list)
     for item in trace.work:
         if "engine" in item.args:
@@ -130,7 +134,7 @@ def _engines(trace: Trace, begin: float, span: float, bins: int) -> list[Engine]
         stretches = merged(items)
         busy = sum(to - since for since, to in stretches)
         over_time = _over_time(stretches, begin, span, bins)
-        result.append(Engine(name, len(items), busy, busy / span if span else 0.0, over_time))
+        result.append(EngineUtilization(name, len(items), busy, busy / span if span else 0.0, over_time))
     return result
 
 
@@ -148,7 +152,7 @@ def _over_time(stretches: list[tuple[float, float]], begin: float, span: float, 
     return [min(1.0, part / width) for part in covered]
 
 
-def _streams(trace: Trace, span: float) -> list[StreamTime]:
+def _streams(trace: TraceFile, span: float) -> list[StreamTime]:
     result = []
     for (device, number), stream in sorted(trace.streams.items()):
         work, waits = (
@@ -161,7 +165,7 @@ def _streams(trace: Trace, span: float) -> list[StreamTime]:
     return result
 
 
-def _copies(trace: Trace) -> list[Copies]:
+def _copies(trace: TraceFile) -> list[Copies]:
     kinds: dict[str, list[Slice]] = defaultdict(list)
     for item in trace.work:
         if item.category != "kernel":
@@ -172,7 +176,7 @@ def _copies(trace: Trace) -> list[Copies]:
     ]
 
 
-def _collectives(trace: Trace) -> list[Collectives]:
+def _collectives(trace: TraceFile) -> list[Collectives]:
     kinds: dict[str, list[Slice]] = defaultdict(list)
     for item in trace.work:
         if item.is_collective:
@@ -182,14 +186,14 @@ def _collectives(trace: Trace) -> list[Collectives]:
     ]
 
 
-def _peak_memory(trace: Trace) -> dict[int, int]:
+def _peak_memory(trace: TraceFile) -> dict[int, int]:
     peaks: dict[int, int] = {}
     for item in trace.memory:
         peaks[item.device] = max(peaks.get(item.device, 0), item.allocated)
     return peaks
 
 
-def _peaks(trace: Trace) -> list[Peak]:
+def _peaks(trace: TraceFile) -> list[Peak]:
     """Returns the growth of each operator and module; growth in a call also counts for its callers, as time does."""
     growth: dict[tuple[str, str], int] = defaultdict(int)
     calls: dict[tuple[str, str], int] = defaultdict(int)
@@ -204,7 +208,7 @@ def _peaks(trace: Trace) -> list[Peak]:
 
 
 def _sweep(
-    trace: Trace,
+    trace: TraceFile,
     thread: tuple[Any, Any],
     slices: list[Slice],
     growth: dict[tuple[str, str], int],
@@ -265,7 +269,7 @@ def show(resources: Resources, console: Console | None = None, rows: int = 10) -
         console.print(f"openreg:{device} had at most {size:,} bytes allocated.")
 
 
-def with_counters(trace: Trace, bins: int = BINS) -> dict[str, Any]:
+def with_counters(trace: TraceFile, bins: int = BINS) -> dict[str, Any]:
     """Returns the trace's document with counters of the utilization of each engine and the memory of each device."""
     tasks = [*trace.work, *trace.waits]
     begin, end = min(item.begin for item in tasks), max(item.end for item in tasks)
@@ -285,6 +289,6 @@ def _counter(process: int, time: float, name: str, series: str, value: float) ->
     return {"ph": "C", "cat": "counter", "name": name, "pid": process, "tid": 0, "ts": time, "args": {series: value}}
 
 
-def write_counters(trace: Trace, path: str | Path, bins: int = BINS) -> None:
+def write_counters(trace: TraceFile, path: str | Path, bins: int = BINS) -> None:
     """Writes the trace with counters. Raises OSError if the file cannot be written."""
     Path(path).write_text(json.dumps(with_counters(trace, bins)), "utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a trace that ``torch.profiler`` exported, and rejects files that are no trace.
+"""Reads a trace file that ``torch.profiler`` has exported, and rejects files that are no trace of an openreg device.
 
 A trace is JSON in the format of Chrome's trace viewer. Its times are in microseconds.
 """
@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-DEVICE = re.compile(r"openreg:(\d+)")
+DEVICE = re.compile(r"openreg:(\d+)")  # the name of a device
+# Kineto's categories of tasks, of ranges on a stream and of items of the host.
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 RANGES = "gpu_user_annotation"
 # The name of a mark at the end of an arrow between streams (trace.cpp). A program's range with this name has arguments.
@@ -25,13 +26,13 @@ HOST = ("cpu_op", "user_annotation", "python_function")
 PRIVATE_USE_1 = 20
 
 
-class TraceError(ValueError):
+class TraceFileError(ValueError):
     """An error for a file that is no trace of an openreg device, with its name and the remedy in the message."""
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A track of the device, with its number in this trace and its displayed name."""
+class StreamTrack:
+    """The track of a stream, with its number in this trace and its displayed name."""
 
     device: int
     number: int
@@ -40,7 +41,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Slice:
-    """An item of a trace with a beginning and an end, in microseconds."""
+    """An item of a trace with a beginning and an end, in microseconds.
+
+    ``process`` and ``track`` are the device and the number of a stream, or the process and the thread of the host.
+    """
 
     name: str
     category: str
@@ -63,7 +67,10 @@ class Slice:
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow from a launch on the host to its task on the device."""
+    """An arrow from a launch on the host to its task on the device.
+
+    ``thread`` is (process, thread), and ``stream`` is (device, number of the stream).
+    """
 
     thread: tuple[Any, Any]
     launched: float
@@ -94,17 +101,20 @@ class Allocation:
 
 
 @dataclass
-class Trace:
-    """The content of a trace about openreg devices and the host; lists are sorted by time, except ``dependencies``."""
+class TraceFile:
+    """The content of a trace file about openreg devices and the host.
+
+    Lists are sorted by time, except ``dependencies``.
+    """
 
     path: Path
-    document: dict[str, Any]
-    streams: dict[tuple[int, int], Stream] = field(default_factory=dict)
-    work: list[Slice] = field(default_factory=list)
-    waits: list[Slice] = field(default_factory=list)
-    ranges: list[Slice] = field(default_factory=list)
-    host: list[Slice] = field(default_factory=list)
-    launches: list[Slice] = field(default_factory=list)
+    document: dict[str, Any]  # the content of the file
+    streams: dict[tuple[int, int], StreamTrack] = field(default_factory=dict)
+    work: list[Slice] = field(default_factory=list)  # kernels, copies and fills
+    waits: list[Slice] = field(default_factory=list)  # waits of streams
+    ranges: list[Slice] = field(default_factory=list)  # record_function() ranges and graph launches, on the streams
+    host: list[Slice] = field(default_factory=list)  # operators, ranges and Python functions
+    launches: list[Slice] = field(default_factory=list)  # calls of the host that launch tasks
     arrows: list[Arrow] = field(default_factory=list)
     dependencies: list[Dependency] = field(default_factory=list)
     memory: list[Allocation] = field(default_factory=list)
@@ -124,20 +134,20 @@ class Trace:
             yield from items
 
 
-def read(path: str | Path) -> Trace:
+def read(path: str | Path) -> TraceFile:
     """Reads a trace, compressed or not.
 
-    Raises :class:`TraceError` if the file cannot be read, was cut off, or is no trace of an openreg device.
+    Raises :class:`TraceFileError` if the file cannot be read, was cut off, or is no trace of an openreg device.
     """
     path = Path(path)
     document = _document(path)
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
-        raise TraceError(
+        raise TraceFileError(
             f"{path} is JSON, and no trace: it has no list `traceEvents`. Give a file that "
             "torch.profiler.profile.export_chrome_trace() wrote."
         )
-    trace = Trace(path, document)
+    trace = TraceFile(path, document)
     names = _track_names(events)
     devices = {process: int(found[1]) for process, name in names[0].items() if (found := DEVICE.fullmatch(name))}
     starts: dict[Any, tuple[tuple[Any, Any], float]] = {}
@@ -146,9 +156,11 @@ def read(path: str | Path) -> Trace:
         for event in events:
             _take(trace, event, devices, names[1], starts, ends)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TraceError(f"{path} has an entry that no trace of PyTorch's has ({error!r}): {event!r:.200}") from error
+        raise TraceFileError(
+            f"{path} has an entry that no trace of PyTorch's has ({error!r}): {event!r:.200}"
+        ) from error
     if not trace.work and not trace.waits:
-        raise TraceError(
+        raise TraceFileError(
             f"{path} has no work of an openreg device. Profile with activities=[ProfilerActivity.CPU, "
             "ProfilerActivity.PrivateUse1] a program that uses the device."
         )
@@ -166,30 +178,32 @@ def read(path: str | Path) -> Trace:
 
 
 def _document(path: Path) -> Any:
+    """Returns the JSON value in a file. Raises :class:`TraceFileError` if the file has none."""
     try:
         raw = path.read_bytes()
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
         text = raw.decode("utf-8")
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise TraceFileError(f"{path} cannot be read: {error.strerror or error}") from error
     except (EOFError, zlib.error) as error:
-        raise TraceError(f"{path} is compressed and was cut off or damaged ({error}); export it again") from error
+        raise TraceFileError(f"{path} is compressed and was cut off or damaged ({error}); export it again") from error
     except UnicodeDecodeError as error:
-        raise TraceError(f"{path} is no trace: it is not text ({error.reason} at byte {error.start})") from error
+        raise TraceFileError(f"{path} is no trace: it is not text ({error.reason} at byte {error.start})") from error
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         rest = text[error.pos :].strip()
         if text.lstrip()[:1] in ("{", "[") and (not rest or error.msg.startswith("Unterminated")):
-            raise TraceError(
+            raise TraceFileError(
                 f"{path} was cut off after {len(raw)} bytes (line {error.lineno}): the program ended while it "
                 "wrote, or the disk is full. Export the trace again."
             ) from error
-        raise TraceError(f"{path} is no trace: it is not JSON (line {error.lineno}: {error.msg})") from error
+        raise TraceFileError(f"{path} is no trace: it is not JSON (line {error.lineno}: {error.msg})") from error
 
 
 def _track_names(events: list[Any]) -> tuple[dict[Any, str], dict[tuple[Any, Any], str]]:
+    """Returns the names of processes and devices by their id, and those of threads and streams by (process, thread)."""
     processes: dict[Any, str] = {}
     tracks: dict[tuple[Any, Any], str] = {}
     for event in events:
@@ -202,14 +216,14 @@ def _track_names(events: list[Any]) -> tuple[dict[Any, str], dict[tuple[Any, Any
 
 
 def _take(
-    trace: Trace,
+    trace: TraceFile,
     event: Any,
     devices: dict[Any, int],
     names: dict[tuple[Any, Any], str],
     starts: dict[Any, tuple[tuple[Any, Any], float]],
     ends: dict[Any, tuple[tuple[int, int], float]],
 ) -> None:
-    """Adds one event of the file to the list of its kind."""
+    """Adds one event of the file to the list of its kind. Adds the ends of an arrow to ``starts`` and ``ends``."""
     kind, category = event["ph"], event.get("cat")
     if kind == "X" and category in (*WORK, RANGES, *HOST, "privateuse1_runtime"):
         begin = float(event["ts"])
@@ -248,10 +262,11 @@ def _take(
         )
 
 
-def _take_from_device(trace: Trace, item: Slice, device: int, names: dict[tuple[Any, Any], str]) -> None:
+def _take_from_device(trace: TraceFile, item: Slice, device: int, names: dict[tuple[Any, Any], str]) -> None:
+    """Adds a slice of a stream to the list of its kind."""
     place = (device, int(item.track))
     if place not in trace.streams:
-        trace.streams[place] = Stream(*place, names.get((item.process, item.track), f"stream {item.track}"))
+        trace.streams[place] = StreamTrack(*place, names.get((item.process, item.track), f"stream {item.track}"))
     if item.category in WORK:
         trace.work.append(item)
     elif item.name.startswith("wait for ") and "place" in item.args:

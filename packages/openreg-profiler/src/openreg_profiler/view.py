@@ -22,8 +22,8 @@ class _Server(http.server.ThreadingHTTPServer):
 def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
     """Returns a server of the interface with this trace, for this machine only; ``port`` 0 selects a free port.
 
-    The caller runs and closes the server, which listens on its ``server_port``. Raises :class:`trace.TraceError` for a
-    file that is no trace, and :class:`ViewError` if the interface is not installed or the port is taken.
+    The caller runs and closes the server, which listens on its ``server_port``. Raises :class:`trace.TraceFileError`
+    for a file that is no trace, and :class:`ViewError` if the interface is not installed or the port is taken.
     """
     path = Path(path).absolute()
     trace.read(path)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks: one module per kind, with ``TITLE``, ``POSITION`` in the report and the generator ``check(examination)``.
+"""Runs the checks, which make findings from the results of an examination.
 
-Other packages add checks by entry points of the group ``openreg_doctor.checks``, whose value is a callable that takes
-the examination and returns a section. The module of the callable is loaded without its package, because the package's
-import is examined and may fail or take long. ``openreg_x._doctor`` has the name ``_examined_openreg_x._doctor`` here.
-It imports modules of its package relatively, and besides them only the standard library and the doctor.
+Each module of this folder is a check. It has a ``TITLE``, its ``POSITION`` in the report, and the generator
+``check(examination)``, which yields findings. Other packages add checks by entry points of the group
+``openreg_doctor.checks``, whose value is a callable that takes the examination and returns a section. The module of the
+callable is loaded without its package, because the package's import is examined and may fail or take long.
+``openreg_x._doctor`` has the name ``_examined_openreg_x._doctor`` here. It imports modules of its package relatively,
+and besides them only the standard library and the doctor.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from ..examination import Examination
 from ..finding import Finding, Section
 
 GROUP = "openreg_doctor.checks"
-_APART = "_examined_"
+_APART = "_examined_"  # the prefix of the names of packages whose checks are loaded
 
 Check = Callable[[Examination], Section]
 

@@ -70,14 +70,14 @@ def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
 
 
 def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
-    outcome, device = examination.autoloaded, examination.order.device
+    results, device = examination.autoloaded, examination.order.device
     switched_off = not loads_backends(os.environ)
-    failure = outcome.failure("import torch", children.START_STEP)
+    failure = results.failure("import torch", children.START_STEP)
     alone = examination.started.value("import torch")
     if failure is not None and alone and points and not switched_off:
         yield _failed(examination, failure)
         return
-    found = outcome.value("import torch") or alone
+    found = results.value("import torch") or alone
     if not found:
         return
     backend = found["backend"]
@@ -114,7 +114,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
         )
 
 
-def _failed(examination: Examination, failure: children.Step) -> Finding:
+def _failed(examination: Examination, failure: children.StepResult) -> Finding:
     calls = _call_entry_points(examination)
     culprit = _culprit(examination, calls)
     if culprit:
@@ -146,8 +146,8 @@ def _shadowed(examination: Examination, backend: str) -> Finding:
 def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
     """Returns the result of each entry point's call, as the worker reports it; empty if one ended the process."""
     request = Request(examination.order.device, call_entry_points=True)
-    outcome = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
-    calls: list[dict[str, str]] = outcome.value("entry points") or []
+    results = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
+    calls: list[dict[str, str]] = results.value("entry points") or []
     return calls
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the C++ interfaces, function by function, and the registrations without functions and names."""
+"""Checks the rows of all groups except ``module``: the functions of interfaces, and registrations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from ..children import Step
+from ..children import StepResult
 from ..examination import Examination
 from ..finding import Finding, Status
 from ..probes.unreachable import needs_compiler, reason
-from ..table import Group, Row
+from ..table import HookGroup, Row
 
 TITLE = "Hooks and registrations"
 POSITION = 90
@@ -27,7 +27,7 @@ _REGISTER = {
     "generator": "getNewGenerator and getDefaultGenerator of the hooks, with a c10::GeneratorImpl",
     "graph": "REGISTER_GRAPH_IMPL(NAME, Graph), where NAME is the device's name in upper case",
 }
-# Words in errors of PyTorch and of exercises about an absent function; any other error comes from one that exists.
+# Words in errors of PyTorch and of exercises about an absent function. Any other error comes from an existing function.
 _ABSENT = re.compile(r"implement|not supported|not registered|missing|inherits|no kernel|no fallback", re.IGNORECASE)
 # Interfaces without which a device cannot be used at all.
 _REQUIRED = {"accelerator_hooks", "guard", "allocator"}
@@ -42,7 +42,7 @@ def check(examination: Examination) -> Iterator[Finding]:
             yield from _group(examination, group)
 
 
-def _group(examination: Examination, group: Group) -> Iterator[Finding]:
+def _group(examination: Examination, group: HookGroup) -> Iterator[Finding]:
     anchor = examination.probe(f"{group.key}.")
     missing = anchor is not None and bool(anchor.root)
     if missing and anchor is not None:
@@ -95,7 +95,7 @@ def _withheld(examination: Examination, row: Row) -> str:
     return next(iter(owners[0].withheld()), "") if owners and owners[0].installed else ""
 
 
-def _failure_text(step: Step) -> str:
+def _failure_text(step: StepResult) -> str:
     """Returns the error of an exercise, or that it crashed."""
     return f"the call that needs it crashes: {step.ended}" if step.ended else step.text
 

@@ -9,7 +9,7 @@ from importlib.metadata import Distribution
 from packaging.requirements import InvalidRequirement, Requirement
 
 from .. import installed
-from ..backend import Backend
+from ..backend import DeclaredBackend
 from ..examination import Examination
 from ..finding import Finding
 
@@ -38,7 +38,7 @@ def check(examination: Examination) -> Iterator[Finding]:
                 yield Finding(check_name, "problem", conflict.what, conflict.costs, conflict.fix)
 
 
-def _package(name: str, backend: Backend, found: dict[str, list[Distribution]]) -> Iterator[Finding]:
+def _package(name: str, backend: DeclaredBackend, found: dict[str, list[Distribution]]) -> Iterator[Finding]:
     module = backend.module_of(name)
     yield from _copies(module)
     if name not in found:
@@ -60,13 +60,13 @@ def _package(name: str, backend: Backend, found: dict[str, list[Distribution]]) 
         yield Finding(f"packages.{name}", "ok", f"{name} {distribution.version}")
 
 
-def _without(name: str, backend: Backend) -> str:
+def _without(name: str, backend: DeclaredBackend) -> str:
     """Returns the text of a finding about the features that a missing package provides; empty if none is declared."""
     package = backend.known(name)
     return f"without it: {package.without}" if package is not None and package.without else ""
 
 
-def _absent(name: str, module: str, backend: Backend) -> Finding:
+def _absent(name: str, module: str, backend: DeclaredBackend) -> Finding:
     if installed.copies(module):
         what = f"{module} is on the path, but no distribution {name} is installed"
         return Finding(f"packages.{name}", "warning", what, "pip cannot check its version", f"pip install {name}")
@@ -75,7 +75,7 @@ def _absent(name: str, module: str, backend: Backend) -> Finding:
 
 
 def _requirements(
-    name: str, distribution: Distribution, backend: Backend, found: dict[str, list[Distribution]]
+    name: str, distribution: Distribution, backend: DeclaredBackend, found: dict[str, list[Distribution]]
 ) -> Iterator[Finding]:
     """Yields a finding for each requirement that is not installed, or in a version that does not fit."""
     for line in distribution.requires or ():

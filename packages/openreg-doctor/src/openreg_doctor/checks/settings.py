@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from ..backend import Backend
+from ..backend import DeclaredBackend
 from ..examination import Examination
 from ..finding import Finding
 
@@ -52,7 +52,7 @@ def _refused(name: str, examination: Examination) -> Finding:
     )
 
 
-def _unknown(name: str, examination: Examination, backend: Backend, declared: Iterable[str]) -> Finding:
+def _unknown(name: str, examination: Examination, backend: DeclaredBackend, declared: Iterable[str]) -> Finding:
     if name in examination.refused:  # a setting of a plug-in that declares nothing
         return _refused(name, examination)
     for package in backend.packages:

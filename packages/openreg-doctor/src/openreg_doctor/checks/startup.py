@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that the packages can be imported, one after the other, without autoload; if not, explains why."""
+"""Checks that the packages can be imported, one after the other, without autoload, and explains failures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .. import answers, installed
-from ..backend import Fault
-from ..children import Step
+from ..backend import ImportFault
+from ..children import StepResult
 from ..examination import Examination
 from ..finding import Finding
 from ..probes.request import Request, import_step
@@ -17,21 +17,22 @@ TITLE = "Start-up"
 POSITION = 60
 
 _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
-# The first one whose pattern matches applies, after those that the device's packages declare.
+# The first one whose pattern matches applies. Those that the device's packages declare come before.
 _FAULTS = (
-    Fault(r"cannot open shared object|Library not loaded|DLL load failed|image not found", "missing shared library",
-           _REINSTALL),
-    Fault(r"undefined symbol|Symbol not found|procedure could not be found", "compiled for another torch or runtime",
-           _REINSTALL),
-    Fault(r"invalid ELF|file too short|not a mach-o|not a valid Win32", "damaged shared library", _REINSTALL),
-    Fault(r"No module named", "missing module", _REINSTALL + ", or install the module that is named"),
-    Fault(r"the process ended with signal", "crash", _REINSTALL + "; the calls in the error show where it happened"),
-    Fault(r"reported nothing within", "hang", "run `python -X faulthandler -c 'import {module}'` to see where; or give "
-           "the doctor a longer --timeout"),
+    ImportFault(r"cannot open shared object|Library not loaded|DLL load failed|image not found",
+                "missing shared library", _REINSTALL),
+    ImportFault(r"undefined symbol|Symbol not found|procedure could not be found",
+                "compiled for another torch or runtime", _REINSTALL),
+    ImportFault(r"invalid ELF|file too short|not a mach-o|not a valid Win32", "damaged shared library", _REINSTALL),
+    ImportFault(r"No module named", "missing module", _REINSTALL + ", or install the module that is named"),
+    ImportFault(r"the process ended with signal", "crash",
+                _REINSTALL + "; the calls in the error show where it happened"),
+    ImportFault(r"reported nothing within", "hang", "run `python -X faulthandler -c 'import {module}'` to see where; "
+                "or give the doctor a longer --timeout"),
 )  # fmt: skip
-_NO_MODULE_NAME = Fault("", "not the name of a module", "correct the entry point in the package, or remove it: "
-                         "pip uninstall {distribution}")  # fmt: skip
-_ANY_FAULT = Fault("", "broken plug-in", _REINSTALL + ", or remove it: pip uninstall {distribution}")
+_NO_MODULE_NAME = ImportFault("", "not the name of a module", "correct the entry point in the package, or remove it: "
+                              "pip uninstall {distribution}")  # fmt: skip
+_ANY_FAULT = ImportFault("", "broken plug-in", _REINSTALL + ", or remove it: pip uninstall {distribution}")
 
 
 def check(examination: Examination) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def check(examination: Examination) -> Iterator[Finding]:
         yield Finding("startup.report", "problem", report.error, costs, fix)
 
 
-def _imported(examination: Examination, module: str, step: Step) -> Finding:
+def _imported(examination: Examination, module: str, step: StepResult) -> Finding:
     name = f"startup.{module}"
     if step.done:
         return Finding(name, "ok", f"{module} loads")

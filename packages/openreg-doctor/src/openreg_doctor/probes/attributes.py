@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from .device import Device
+from .device import ProbedDevice
 
-# What PyTorch expects of a name besides its existence, without an error of PyTorch's if it is otherwise. All other
-# names must be callable.
+# PyTorch's requirements on values, which it does not check itself. Values of all other names must be callable.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "_initialized": (lambda value: isinstance(value, bool), "should be a bool that is always up to date"),
     "Stream": (lambda value: inspect.isclass(value) and issubclass(value, torch.Stream), "should derive torch.Stream"),
@@ -25,8 +24,11 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
-    """Returns what is wrong with each name; empty if nothing is. Dotted names lead through modules and classes."""
+def look_up(device: ProbedDevice, names: Iterable[str]) -> dict[str, str]:
+    """Returns what is wrong with each name of torch.<device>, by name; empty texts if nothing is.
+
+    Names with dots lead through modules and classes.
+    """
     if device.module is None:
         return dict.fromkeys(names, f"torch.{device.name} does not exist")
     result = {name: _look_up(device, name) for name in names}
@@ -35,7 +37,7 @@ def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
     return result
 
 
-def _look_up(device: Device, name: str) -> str:
+def _look_up(device: ProbedDevice, name: str) -> str:
     value: Any = device.module
     for part in name.split("."):
         try:

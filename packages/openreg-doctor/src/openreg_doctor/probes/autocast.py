@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Observes an operator's autocast rule: which overload it calls in the end, with which dtypes.
+"""Observes an operator's autocast rule: which overload the rule calls in the end, with which dtypes.
 
-A rule calls the operator again, which reaches the operator's autograd kernel. During the observation another kernel
-replaces that one, records its arguments and raises. Tensors have no data (FakeTensor). So neither kernels nor
-meaningful arguments are needed, and nothing is computed.
+A rule is the operator's kernel for AutocastPrivateUse1. It calls the operator again, which reaches the autograd kernel.
+During the observation another kernel replaces the autograd kernel, records its arguments and raises. Tensors have no
+data (FakeTensor). So neither kernels nor meaningful arguments are needed, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from .device import Device, has_kernel
+from .device import ProbedDevice, has_kernel
 from .request import Unseen
 
 # The dtypes of an operator's tensors, repeated if it has more tensors.
@@ -42,7 +42,7 @@ _VALUES: dict[str, Any] = {
 
 
 class _ReachedError(Exception):
-    """An exception instead of the run of an autograd kernel.
+    """An exception of the kernel that replaces an autograd kernel.
 
     ``called`` is the overload, ``types`` has the dtypes of its tensors, and ``dtypes`` its arguments that are dtypes.
     """
@@ -54,7 +54,7 @@ class _ReachedError(Exception):
         self.dtypes = [str(value) for value in values if isinstance(value, torch.dtype)]
 
 
-def observe(device: Device, name: str) -> dict[str, dict[str, Any]]:
+def observe(device: ProbedDevice, name: str) -> dict[str, dict[str, Any]]:
     """Returns the result of a call under autocast to float16, by case of operands; empty without a rule.
 
     A result has ``given``, the dtypes of the call's tensors. If the rule called the operator, it has ``called``,
@@ -101,7 +101,7 @@ def _flat(values: Any) -> Iterator[Any]:
             yield value
 
 
-def _call(device: Device, operator: Any, types: tuple[torch.dtype, ...]) -> dict[str, Any]:
+def _call(device: ProbedDevice, operator: Any, types: tuple[torch.dtype, ...]) -> dict[str, Any]:
     endless = itertools.cycle(types)
     made: list[str] = []
 

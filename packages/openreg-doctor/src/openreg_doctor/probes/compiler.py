@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of what a backend registers with PyTorch's compiler. Importing the compiler takes seconds."""
+"""Exercises of what a backend registers with PyTorch's compiler, whose import takes seconds."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from operator import attrgetter
 
 import torch
 
-from .device import Device
+from .device import ProbedDevice
 
 
-def _interface(device: Device) -> object:
+def _interface(device: ProbedDevice) -> object:
     from torch._dynamo.device_interface import get_interface_for_device
 
     return get_interface_for_device(device.name)
 
 
-def _members(*names: str) -> Callable[[Device], None]:
+def _members(*names: str) -> Callable[[ProbedDevice], None]:
     """Returns an exercise that raises NotImplementedError unless the device's interface overrides these members.
 
     The members of the base class raise when they are called.
     """
 
-    def check(device: Device) -> None:
+    def check(device: ProbedDevice) -> None:
         from torch._dynamo.device_interface import DeviceInterface
 
         interface = _interface(device)
@@ -42,14 +42,14 @@ def _get(interface: object, name: str) -> object:
         return None
 
 
-def _random_states(device: Device) -> None:
+def _random_states(device: ProbedDevice) -> None:
     from torch._functorch._aot_autograd.utils import supports_graphsafe_rng
 
     if not supports_graphsafe_rng(device.first):
         raise RuntimeError(f"register_graphsafe_rng_device_type({device.name!r}) was not called")
 
 
-def _code_generator(device: Device) -> None:
+def _code_generator(device: ProbedDevice) -> None:
     from torch._inductor.codegen.common import get_scheduling_for_device, init_backend_registration
 
     init_backend_registration()
@@ -57,14 +57,14 @@ def _code_generator(device: Device) -> None:
         raise NotImplementedError(f"register_backend_for_device({device.name!r}, ...) was not called")
 
 
-def _compile(device: Device) -> None:
+def _compile(device: ProbedDevice) -> None:
     operand = device.tensor()
     compiled = torch.compile(lambda tensor: tensor + tensor, backend="aot_eager")
     if compiled(operand).tolist() != (operand + operand).tolist():
         raise RuntimeError("a compiled addition returns other values than an eager one")
 
 
-def _decompositions(device: Device) -> None:
+def _decompositions(device: ProbedDevice) -> None:
     """Raises RuntimeError if run_decompositions() leaves aten::linear in a program.
 
     aten::linear is the composite operator that backends override most.
@@ -89,7 +89,7 @@ _WORKERS = (
     "is_bf16_supported, is_dtype_supported, memory_allocated, is_triton_capable"
 )
 
-EXERCISES: dict[str, Callable[[Device], object]] = {
+EXERCISES: dict[str, Callable[[ProbedDevice], object]] = {
     "device_interface.register_interface_for_device": _interface,
     **{f"device_interface.{row}": _members(*row.split(", ")) for row in (_STREAMS, _DEVICES, _WORKERS)},
     "registration.register_graphsafe_rng_device_type": _random_states,

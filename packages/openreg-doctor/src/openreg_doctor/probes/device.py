@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The backend that a child process examines."""
+"""The device of the backend that a child process examines."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def has_kernel(operator: str, key: str = "PrivateUse1") -> bool:
 
 
 @dataclass(frozen=True)
-class Device:
-    """A PrivateUse1 backend in this process."""
+class ProbedDevice:
+    """The device type of the PrivateUse1 backend in this process, which exercises use."""
 
     name: str
     module: ModuleType | None  # torch.<name>; None if it does not exist
 
     @staticmethod
-    def find(name: str) -> Device | None:
-        """Returns the backend of this name; None if the process has none."""
+    def find(name: str) -> ProbedDevice | None:
+        """Returns the device type of this name; None if the dispatch key PrivateUse1 has another name."""
         if torch._C._get_privateuse1_backend_name() != name:
             return None
-        return Device(name, getattr(torch, name, None))
+        return ProbedDevice(name, getattr(torch, name, None))
 
     @property
     def first(self) -> torch.device:

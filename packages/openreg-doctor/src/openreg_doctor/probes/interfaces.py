@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of C++ interfaces: for a virtual function, the Python call that reaches it.
+"""Exercises of C++ interfaces: for each virtual function, a Python call that reaches it.
 
 An interface that is not registered is one fault, not one per function, and some calls of its functions end the process.
-So each group begins with its anchor, a call that needs only the registration. ``unreachable`` lists the functions that
-no call reaches.
+So each group has an anchor, a call that needs only the registration, which runs first. ``unreachable`` lists the
+functions that no call reaches.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Callable
 
 import torch
 
-from .device import Device, has_kernel
+from .device import ProbedDevice, has_kernel
 from .request import Unseen
 
-Exercise = Callable[[Device], object]
+Exercise = Callable[[ProbedDevice], object]
 
 C = torch._C
+
+# The anchors by group.
 
 ANCHORS: dict[str, Exercise] = {
     "accelerator_hooks": lambda _: C._accelerator_hooks_device_count(),
@@ -32,25 +34,25 @@ ANCHORS: dict[str, Exercise] = {
 }
 
 
-def _available(device: Device) -> None:
+def _available(device: ProbedDevice) -> None:
     if C._get_accelerator() != torch.device(device.name):
         raise RuntimeError(f"torch._C._get_accelerator() does not return {device.name}: isAvailable() returns false")
 
 
-def _device_count(device: Device) -> None:
+def _device_count(device: ProbedDevice) -> None:
     count, expected = C._accelerator_hooks_device_count(), getattr(device.module, "device_count", lambda: 1)()
     if count != expected:
         raise RuntimeError(f"deviceCount() is {count}, device_count() of the device's module is {expected}")
 
 
-def _guard_device_count(device: Device) -> None:
+def _guard_device_count(device: ProbedDevice) -> None:
     index = C._accelerator_getDeviceIndex()
     if index < 0:
         raise RuntimeError(f"the current device is {index}")
     _device_count(device)
 
 
-def _backward(device: Device) -> None:
+def _backward(device: ProbedDevice) -> None:
     leaf = device.tensor().requires_grad_()
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
@@ -62,55 +64,55 @@ def _backward(device: Device) -> None:
         ) from error
 
 
-def _random_numbers(device: Device) -> None:
+def _random_numbers(device: ProbedDevice) -> None:
     if not has_kernel("aten::uniform_"):
         raise Unseen("needs a kernel of aten::uniform_, which draws random numbers on the device")
     device.tensor().uniform_()
 
 
-def _pinned(_: Device) -> None:
+def _pinned(_: ProbedDevice) -> None:
     if not torch.zeros(1).pin_memory().is_pinned():
         raise RuntimeError("isPinnedPtr() returns false for memory that pin_memory() returned")
 
 
-def _release_pinned(device: Device) -> None:
+def _release_pinned(device: ProbedDevice) -> None:
     _pinned(device)
     torch.accelerator.empty_host_cache()
 
 
-def _resize(device: Device) -> None:
+def _resize(device: ProbedDevice) -> None:
     storage = device.storage()
     storage.resize_(16)
     if storage.nbytes() != 16:
         raise RuntimeError(f"a storage resized to 16 bytes has {storage.nbytes()}")
 
 
-def _stream(device: Device) -> torch.Stream:
+def _stream(device: ProbedDevice) -> torch.Stream:
     return torch.Stream(device=device.first)
 
 
-def _event(device: Device, timing: bool = False) -> torch.Event:
+def _event(device: ProbedDevice, timing: bool = False) -> torch.Event:
     event = torch.Event(device.first, enable_timing=timing)
     event.record(torch.accelerator.current_stream())
     return event
 
 
-def _elapsed(device: Device) -> None:
+def _elapsed(device: ProbedDevice) -> None:
     first, second = _event(device, timing=True), _event(device, timing=True)
     second.synchronize()
     first.elapsed_time(second)
 
 
-def _within_stream(device: Device) -> None:
+def _within_stream(device: ProbedDevice) -> None:
     with _stream(device):
         pass
 
 
-def _generator(device: Device) -> torch.Generator:
+def _generator(device: ProbedDevice) -> torch.Generator:
     return torch.Generator(device.first)
 
 
-def _captured(device: Device) -> torch.accelerator.Graph:
+def _captured(device: ProbedDevice) -> torch.accelerator.Graph:
     graph = torch.accelerator.Graph()
     with _stream(device):
         graph.capture_begin()
@@ -118,25 +120,25 @@ def _captured(device: Device) -> torch.accelerator.Graph:
     return graph
 
 
-def _replay(device: Device) -> None:
+def _replay(device: ProbedDevice) -> None:
     _captured(device).replay()
 
 
-def _set_state(device: Device) -> None:
+def _set_state(device: ProbedDevice) -> None:
     generator = _generator(device)
     generator.set_state(generator.get_state())
 
 
-def _set_offset(device: Device) -> None:
+def _set_offset(device: ProbedDevice) -> None:
     _generator(device).set_offset(4)
 
 
-def _graphsafe_set_state(device: Device) -> None:
+def _graphsafe_set_state(device: ProbedDevice) -> None:
     generator = _generator(device)
     generator.graphsafe_set_state(generator.graphsafe_get_state())
 
 
-def _record_stream(device: Device) -> None:
+def _record_stream(device: ProbedDevice) -> None:
     if not has_kernel("aten::record_stream"):
         raise Unseen("needs a kernel of aten::record_stream")
     device.tensor().record_stream(torch.accelerator.current_stream())

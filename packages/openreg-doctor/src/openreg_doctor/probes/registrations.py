@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 import torch.utils.dlpack
 
-from .device import Device, has_kernel
+from .device import ProbedDevice, has_kernel
 from .request import Unseen
 
 MINIMAL_OPERATORS = (
@@ -55,12 +55,12 @@ SYNC_BATCH_NORM = (
 )
 
 
-def _name(device: Device) -> None:
+def _name(device: ProbedDevice) -> None:
     if torch.device(device.name).type != device.name:
         raise RuntimeError(f"torch.device({device.name!r}) is {torch.device(device.name)}")
 
 
-def _methods(device: Device) -> None:
+def _methods(device: ProbedDevice) -> None:
     name = device.name
     kinds = {"Tensor": torch.Tensor, "nn.Module": torch.nn.Module, "UntypedStorage": torch.UntypedStorage}
     missing = [f"torch.{kind}.{name}" for kind, type_ in kinds.items() if not hasattr(type_, name)]
@@ -73,13 +73,13 @@ def _methods(device: Device) -> None:
         raise RuntimeError(f"missing: {', '.join(missing)}")
 
 
-def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[Device], None]:
+def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[ProbedDevice], None]:
     """Returns an exercise that raises RuntimeError if one of these operators has no kernel for the dispatch key.
 
     Except for the minimal set, it raises Unseen if no operator creates tensors, which is the fault to report then.
     """
 
-    def check(_: Device) -> None:
+    def check(_: ProbedDevice) -> None:
         if operators != MINIMAL_OPERATORS and not has_kernel("aten::empty.memory_format"):
             raise Unseen("needs operators that make tensors")
         missing = [name for name in operators if not has_kernel(name, key)]
@@ -89,12 +89,12 @@ def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[Device], No
     return check
 
 
-def _fallback(_: Device) -> None:
+def _fallback(_: ProbedDevice) -> None:
     if not torch._C._dispatch_has_backend_fallback(torch._C.DispatchKey.PrivateUse1):
         raise RuntimeError("no fallback for PrivateUse1: an operator without a kernel raises NotImplementedError")
 
 
-def _out_of_memory(device: Device) -> None:
+def _out_of_memory(device: ProbedDevice) -> None:
     try:
         device.storage(1 << 60)
     except torch.OutOfMemoryError:
@@ -106,7 +106,7 @@ def _out_of_memory(device: Device) -> None:
     raise Unseen("an allocation of 2**60 bytes succeeds")
 
 
-def _save(device: Device) -> None:
+def _save(device: ProbedDevice) -> None:
     tensor, file = device.tensor(), io.BytesIO()
     torch.save(tensor, file)
     file.seek(0)
@@ -115,7 +115,7 @@ def _save(device: Device) -> None:
         raise RuntimeError(f"a tensor of {tensor.device} was loaded as {loaded}")
 
 
-def _backward(device: Device) -> None:
+def _backward(device: ProbedDevice) -> None:
     """Runs a backward pass. Autograd has a thread per device, which sets the device and its streams by the guard."""
     leaf = device.tensor().requires_grad_()
     try:
@@ -124,25 +124,25 @@ def _backward(device: Device) -> None:
         raise Unseen(f"needs more operators: {str(error).splitlines()[0]}") from error
 
 
-def _byteswap(device: Device) -> None:
+def _byteswap(device: ProbedDevice) -> None:
     device.tensor()  # raises Unseen without the operators that a backend's method may use; PyTorch's ends the process
     device.storage().byteswap(torch.int16)  # type: ignore[no-untyped-call]
 
 
-def _dlpack(device: Device) -> None:
+def _dlpack(device: ProbedDevice) -> None:
     tensor = device.tensor()
     if torch.utils.dlpack.from_dlpack(tensor).data_ptr() != tensor.data_ptr():
         raise RuntimeError("torch.from_dlpack() returns other memory than the tensor's")
 
 
-def _flatten_indices(device: Device) -> None:
+def _flatten_indices(device: ProbedDevice) -> None:
     if not has_kernel("aten::_to_sparse_csc", "SparseCsrPrivateUse1"):
         raise Unseen("needs kernels of SparseCsrPrivateUse1")
     places = torch.arange(3).to(device.first)
     torch.sparse_csr_tensor(places, places[:2], device.tensor(), (2, 2)).to_sparse_csc()
 
 
-def _jagged_attention(device: Device) -> None:
+def _jagged_attention(device: ProbedDevice) -> None:
     values = device.tensor().reshape(2, 1, 1)
     try:
         offsets = torch.tensor([0, 2]).to(device.first)
@@ -152,7 +152,7 @@ def _jagged_attention(device: Device) -> None:
     torch.nn.functional.scaled_dot_product_attention(rows, rows, rows, is_causal=True)
 
 
-def _process_group(device: Device) -> None:
+def _process_group(device: ProbedDevice) -> None:
     if not torch.distributed.is_available():
         raise Unseen("this torch was built without torch.distributed")
     backends = torch.distributed.Backend.default_device_backend_map
@@ -160,7 +160,7 @@ def _process_group(device: Device) -> None:
         raise Unseen(f"no installed package has a process group for {device.name}; torch.distributed has {backends}")
 
 
-EXERCISES: dict[str, Callable[[Device], object]] = {
+EXERCISES: dict[str, Callable[[ProbedDevice], object]] = {
     "registration.torch.utils.rename_privateuse1_backend": _name,
     "registration.torch.utils.generate_methods_for_privateuse1_backend": _methods,
     "registration.c10::OutOfMemoryError": _out_of_memory,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The request to a child process. Parent and child import this module, so it imports neither torch nor a backend."""
+"""The request of the doctor to a child process. Both import this module, so it imports neither torch nor a backend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNNAMED = "privateuseone"  # the name of the dispatch key if no backend renames 
 
 
 class Unseen(Exception):  # noqa: N818  (not an error: the examination continues)
-    """An exception of an exercise that cannot check its row; the text is the reason."""
+    """An exception of an exercise that cannot check its row. The text is the reason."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls an operator with small operands made from its schema, to record what it calls and what autocast does to it.
+"""Calls an operator with small operands made from its schema, and records which operators it calls.
 
-Only operators of numbers and tensors are called, because a text may be the name of a file.
+Also records the dtypes of its results under autocast. Operators with a string argument are not called, because the
+string may be the name of a file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .device import Device
+from .device import ProbedDevice
 
 # The shape of all tensor operands; these are tried in order.
 _SHAPES = ((2, 2), (2,), (1, 2, 4, 4))
@@ -27,7 +28,7 @@ _SCALARS: dict[str, Any] = {
 }
 
 
-def run(device: Device, name: str) -> dict[str, Any]:
+def run(device: ProbedDevice, name: str) -> dict[str, Any]:
     """Calls the operator with the first shape that it accepts.
 
     Returns ``calls``, the operators that ran on the device, in order. Also returns the ``shape``, and ``autocast``, the
@@ -48,7 +49,7 @@ def run(device: Device, name: str) -> dict[str, Any]:
     return {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
 
 
-def _arguments(operator: Any, device: Device, shape: tuple[int, ...], dtype: torch.dtype) -> dict[str, Any]:
+def _arguments(operator: Any, device: ProbedDevice, shape: tuple[int, ...], dtype: torch.dtype) -> dict[str, Any]:
     """Returns values for the arguments without default. Raises ValueError for types that have no harmless value."""
     return {
         argument.name: _value(str(argument.type), device, shape, dtype)
@@ -57,7 +58,7 @@ def _arguments(operator: Any, device: Device, shape: tuple[int, ...], dtype: tor
     }
 
 
-def _value(kind: str, device: Device, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+def _value(kind: str, device: ProbedDevice, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     if kind.startswith("Optional["):
         return None
     if kind == "Tensor":
@@ -81,7 +82,7 @@ def _called(operator: Any, arguments: dict[str, Any], name: str) -> list[str]:
     return list(dict.fromkeys(event.name for event in [*inner, *roots] if event.name != base))
 
 
-def _autocast(operator: Any, device: Device, shape: tuple[int, ...]) -> dict[str, str]:
+def _autocast(operator: Any, device: ProbedDevice, shape: tuple[int, ...]) -> dict[str, str]:
     """Returns the result's dtype under autocast to float16, or the error of the call, by dtype of the operands."""
     result = {}
     for dtype in (torch.float32, torch.float16):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows of hooks.toml that are not exercised, always or without --compiler, and why. Imports nothing."""
+"""Lists the rows of hooks.toml that have no exercise, with the reasons, and those that need ``--compiler``.
+
+Imports nothing.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .request import UNNAMED, Request, Unseen, import_step
 from .unreachable import needs_compiler
 
 if TYPE_CHECKING:  # the first step imports torch, and nothing may import it before
-    from .device import Device
+    from .device import ProbedDevice
 
 
 def main(report: str, request: str, known: str) -> None:
@@ -51,9 +51,9 @@ class _Worker:
             self._step(import_step(module), partial(_import, module))
         if not self._step("device", lambda: _describe_backend(request.device)) or not request.probe:
             return
-        from .device import Device
+        from .device import ProbedDevice
 
-        device = Device.find(request.device)
+        device = ProbedDevice.find(request.device)
         if device is not None:
             self._probe_all(device)
 
@@ -61,7 +61,7 @@ class _Worker:
         """Writes the last line, because the backend's code may also end the process with status 0."""
         self._write(json.dumps({"finished": True}))
 
-    def _probe_all(self, device: Device) -> None:
+    def _probe_all(self, device: ProbedDevice) -> None:
         from . import attributes, autocast, interfaces, operators, registrations, trial
 
         request = self._request
@@ -84,7 +84,7 @@ class _Worker:
             self._probe("autocast", lambda: autocast.observe(device, operators.resolve(request.operator)))
             self._probe("trial", lambda: trial.run(device, operators.resolve(request.operator)))
 
-    def _exercise(self, row: str, device: Device, exercise: Callable[[Device], object]) -> None:
+    def _exercise(self, row: str, device: ProbedDevice, exercise: Callable[[ProbedDevice], object]) -> None:
         """Runs the exercise of a row, unless its interface is not registered.
 
         Without a registration PyTorch would end the process for some calls.
@@ -152,8 +152,8 @@ def _is_present() -> bool:
     return named or hasattr(torch, UNNAMED) or bool(set(count()["libraries"]) - {PYTORCH})
 
 
-def _succeeds(exercise: Callable[[Device], object], device: Device) -> bool:
-    """Runs the exercise and returns True. What the exercise returns does not matter."""
+def _succeeds(exercise: Callable[[ProbedDevice], object], device: ProbedDevice) -> bool:
+    """Runs the exercise and returns True, whatever the exercise returns."""
     exercise(device)
     return True
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published measurements: which files calibrate, which files validate, and the models that were measured.
+"""Reads published measurements and defines the models that were measured.
 
-The package contains no measurements: it reads a copy that the user has downloaded.
+``split.toml`` lists the files that calibrate descriptions and those that validate them. The package contains no
+measurements: it reads a copy that the user has downloaded.
 """

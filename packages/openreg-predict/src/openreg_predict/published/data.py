@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openreg_predict.fit import Sample
-from openreg_predict.work import Work
+from openreg_predict.work import OperatorWork
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,8 +32,8 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True)
-class Case:
-    """A measurement of a model on a device. ``seconds`` is the time of one step."""
+class MeasuredCase:
+    """A measurement of a whole model on a device. ``seconds`` is the time of one step."""
 
     device: str
     model: str
@@ -103,7 +103,8 @@ def _sample(row: dict[str, str]) -> Sample:
     return Sample(_work(row["OPName"], sizes), seconds)
 
 
-def _work(name: str, sizes: dict[str, int]) -> Work:
+def _work(name: str, sizes: dict[str, int]) -> OperatorWork:
+    """Returns the work of a measured operator call, from its name and sizes in the file."""
     if name in ("linear", "bmm"):
         batch, rows, columns, depth = (sizes[key] for key in "BMNK")
         elements = batch * (rows * depth + depth * columns + rows * columns)
@@ -112,19 +113,19 @@ def _work(name: str, sizes: dict[str, int]) -> Work:
             batch, rows, kind = 1, batch * rows, "matmul"
             elements = rows * depth + depth * columns + rows * columns + columns
         flops = 2 * batch * rows * columns * depth
-        return Work(kind, "float32", "matrix", flops, _BYTES * elements, (batch, rows, columns, depth))
+        return OperatorWork(kind, "float32", "matrix", flops, _BYTES * elements, (batch, rows, columns, depth))
     count = sizes["B"] * sizes["H"]
     kind = {"ln": "normalization", "softmax": "softmax"}.get(name, "elementwise")
-    return Work(kind, flops=count, size=_BYTES * count * (3 if name in _BINARY else 2))
+    return OperatorWork(kind, flops=count, size=_BYTES * count * (3 if name in _BINARY else 2))
 
 
-def cases(data: Path) -> tuple[list[Case], dict[str, str]]:
+def cases(data: Path) -> tuple[list[MeasuredCase], dict[str, str]]:
     """Returns the measured models, and the files that are left out with the reasons.
 
     Raises :class:`DataError` if the copy has no folder ``label``, or if a file has no number ``e2e_latency``.
     """
     table = split()
-    found: list[Case] = []
+    found: list[MeasuredCase] = []
     left_out: dict[str, str] = {}
     for path in sorted(_folder(data, "label").glob("*/*.json")):
         file = f"{path.parent.name}/{path.name}"
@@ -145,5 +146,5 @@ def cases(data: Path) -> tuple[list[Case], dict[str, str]]:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} has no number e2e_latency: {error}") from error
         mode = table["validates"]["modes"][match["mode"]]
-        found.append(Case(device, match["model"], mode, int(match["length"]), int(match["batch"]), seconds))
+        found.append(MeasuredCase(device, match["model"], mode, int(match["length"]), int(match["batch"]), seconds))
     return found, left_out

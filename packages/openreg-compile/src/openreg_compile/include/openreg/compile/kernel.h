@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a generated kernel is made with: a Python module with one function, which launches it.
+// Turns the source of a kernel that Inductor has generated into a Python extension module with one function, which
+// launches the kernel on a device. kernels.py compiles such modules.
 //
-// Included before the kernel's source, which defines `kernel`. Links neither the runtime nor torch: the table of
-// openreg/runtime/launch_entry.h and the function that reads a tensor's address are looked up when the module is
-// loaded.
+// A module includes this header, then has the source, which defines the function `kernel`, and then OPENREG_KERNEL().
+// It is linked neither with the runtime nor with torch. When it is loaded, it looks up the table of functions of
+// openreg/runtime/launch_entry.h and the function that returns a tensor's address.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -22,12 +23,12 @@
 
 namespace openreg::compile {
 
-// One source file is one module, and modules share nothing: a variable of a template would be one for all of them,
-// because the loader joins those of the same name.
+// The anonymous namespace keeps the variables of modules separate. Without it, the dynamic loader would merge static
+// members of templates that have the same name in several modules.
 namespace {
 
-// The first exception of the threads of a parallel loop, which must not leave the loop. `keep()` is called in a
-// handler, by any thread; `rethrow()` by one, after the loop.
+// Stores the first exception of the threads of a parallel loop, because an exception must not leave the loop. Any
+// thread calls keep() in an exception handler. One thread calls rethrow() after the loop.
 class FirstException {
  public:
   void keep() noexcept {
@@ -46,16 +47,18 @@ class FirstException {
   std::exception_ptr error_;
 };
 
-// Of the process; filled when the module is loaded, read with the GIL.
-struct Process {
+// The functions and Python objects of this process that the module uses. They are set when the module is loaded, and
+// used with the GIL held. References are never released.
+struct ProcessSymbols {
   const orLaunchEntry* entry = nullptr;
-  void* (*tensor_data)(PyObject*) = nullptr;  // of a tensor; PyTorch's
-  PyObject* accelerator_error = nullptr;
-  PyObject* extent = nullptr;  // extent() of kernels.py
+  void* (*tensor_data)(PyObject*) = nullptr;  // PyTorch's function that returns the address of a tensor
+  PyObject* accelerator_error = nullptr;      // torch.AcceleratorError
+  PyObject* extent = nullptr;                 // extent() of kernels.py
 };
-Process process;
+ProcessSymbols process;
 
-// An argument of the launch: an address, a number, or the value of a tensor of one element, of up to 16 bytes.
+// An argument of a kernel in the block of memory that the launch copies: an address, a number, or the value of a tensor
+// of one element on the host. Such a value has up to 16 bytes.
 struct alignas(16) ArgumentSlot {
   std::array<unsigned char, 16> bytes;
 };
@@ -73,7 +76,8 @@ T get(const ArgumentSlot& slot) {
   return value;
 }
 
-// Writes an argument down; false, with an exception of Python, if it does not fit. `kind` as in kernels.py.
+// Writes an argument of the kernel type T to a slot. `kind` is a letter of compile_kernel() in kernels.py. Returns
+// false with a Python exception if the argument cannot be converted.
 template <class T>
 bool read(PyObject* argument, char kind, ArgumentSlot& slot) {
   if constexpr (std::is_pointer_v<T>) {
@@ -92,6 +96,7 @@ bool read(PyObject* argument, char kind, ArgumentSlot& slot) {
   return PyErr_Occurred() == nullptr;
 }
 
+// Returns the argument in a slot. That of kind 'h' is a pointer to the value in the slot.
 template <class T>
 T argument_of(ArgumentSlot& slot, char kind) {
   if constexpr (std::is_pointer_v<T>) {
@@ -102,13 +107,14 @@ T argument_of(ArgumentSlot& slot, char kind) {
   return get<T>(slot);
 }
 
-// The operands of a launch, gathered only if an observer requires them. They are reported as dense ranges of bytes.
+// The operands of a launch, which are collected only if an observer of the device requires them. They are reported as
+// dense ranges of bytes.
 template <size_t kCapacity>
 class OperandList {
  public:
-  // Adds the memory of an argument, if it is a tensor of the device. Returns false, with an exception of Python, if its
-  // extent cannot be computed. A pointer to const is read; any other is read and written, because Inductor uses one
-  // type for outputs and for tensors that it updates.
+  // Adds the memory of an argument, if it is a tensor of the device. Returns false with a Python exception if its
+  // extent cannot be computed. A pointer to const is reported as read, and any other as read and written, because
+  // Inductor uses one type for outputs and for tensors that it updates.
   template <class T>
   bool add(PyObject* argument, char kind) {
     if constexpr (std::is_pointer_v<T>) {
@@ -138,6 +144,7 @@ class OperandList {
   size_t count_ = 0;
 };
 
+// Raises torch.AcceleratorError with the driver's last message, and returns null.
 PyObject* raise(orError_t status) {
   const char* message = process.entry->last_error_message();
   PyObject* error = PyObject_CallFunction(process.accelerator_error, "s", message);
@@ -152,17 +159,17 @@ PyObject* raise(orError_t status) {
   return nullptr;
 }
 
-// The launch of a kernel. `Parameters` are the kernel's.
+// The launch of the kernel `Function`, whose parameters have the types `Parameters`. `Numbers` is their index sequence.
 template <auto Function, class Numbers, class... Parameters>
 struct Launch;
 
 template <auto Function, size_t... I, class... Parameters>
 struct Launch<Function, std::index_sequence<I...>, Parameters...> {
   static constexpr size_t kCount = sizeof...(Parameters);
-  static inline const char* name = nullptr;
-  static inline const char* kinds = nullptr;
+  static inline const char* name = nullptr;   // in errors and profiles
+  static inline const char* kinds = nullptr;  // a letter for each parameter, as in kernels.py
 
-  // On the engine's thread.
+  // Calls the kernel. Runs on a thread of an engine. `block` contains the slots.
   static orError_t run(void* block, char* /*message*/, size_t /*message_size*/) {
     auto* slots = static_cast<ArgumentSlot*>(block);
     (void)slots;
@@ -170,7 +177,8 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
     return orSuccess;
   }
 
-  // Called by the generated wrapper: the kernel's arguments, and the number of the device.
+  // Launches the kernel on the current stream of a device. The code that Inductor's wrapper generates calls it with the
+  // kernel's arguments and the index of the device.
   static PyObject* call(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
     if (count != static_cast<Py_ssize_t>(kCount + 1)) {
       return PyErr_Format(PyExc_TypeError, "%s takes %zu arguments and the number of a device, not %zd in all", name,
@@ -204,11 +212,12 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
   }
 };
 
+// Its return type is the Launch of a function with these parameters. It is only declared.
 template <auto Function, class... Parameters>
 Launch<Function, std::index_sequence_for<Parameters...>, Parameters...> launch_of(void (*)(Parameters...));
 
-// The address that an attribute of an object is; null with an exception of Python if there is none. Takes the object,
-// which is null after an exception.
+// Returns the address that an attribute of `owner` contains as an integer, or null with a Python exception. Releases
+// the reference to `owner`, which may be null with a Python exception.
 void* take_address(PyObject* owner, const char* attribute) {
   PyObject* found = owner == nullptr ? nullptr : PyObject_GetAttrString(owner, attribute);
   Py_XDECREF(owner);
@@ -217,6 +226,7 @@ void* take_address(PyObject* owner, const char* attribute) {
   return address;
 }
 
+// Sets `process`. Returns false with a Python exception if a symbol is missing.
 bool look_up_process() {
   PyObject* runtime = PyImport_ImportModule("openreg_runtime");
   PyObject* table =
@@ -242,12 +252,13 @@ bool look_up_process() {
   return process.extent != nullptr;
 }
 
+// Returns the module, or null with a Python exception. The module has one function, `kernel`.
 template <auto Function>
 PyObject* make_module(const char* name, const char* kinds) {
   using TheLaunch = decltype(launch_of<Function>(Function));
   TheLaunch::name = name;
   TheLaunch::kinds = kinds;
-  // METH_FASTCALL's function has another type than the one that the table has room for.
+  // The cast goes over another function type, because a function of METH_FASTCALL does not have the type PyCFunction.
   static PyMethodDef methods[] = {
       {"kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&TheLaunch::call)), METH_FASTCALL, name},
       {nullptr, nullptr, 0, nullptr}};
@@ -263,7 +274,8 @@ PyObject* make_module(const char* name, const char* kinds) {
 
 }  // namespace openreg::compile
 
-// Behind the source of a kernel: `kernel_name` is shown in errors and profiles, `argument_kinds` as in kernels.py.
+// Defines the module's initialization. It follows the source of the kernel. `kernel_name` is shown in errors and
+// profiles. `argument_kinds` has a letter for each parameter, as in kernels.py.
 #define OPENREG_KERNEL(kernel_name, argument_kinds)                               \
   PyMODINIT_FUNC PyInit_kernel() {                                                \
     return ::openreg::compile::make_module<&kernel>(kernel_name, argument_kinds); \
