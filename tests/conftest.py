@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the repository's own tools and the scripts of the benchmarks importable, and copies of it to change."""
+"""Makes tools/ and the benchmarks importable, and copies the repository for tests that change it."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 # The tests of combinations, of ONNX and of libraries need the packages: they run in the environments of the sessions of
 # the same names. Those of the recipe need a copy of a package, which `nox -s recipe` makes.
 NEEDS = {
-    **dict.fromkeys(("subsets", "onnx", "libraries"), "OPENREG_TEST_LANE"),
+    **dict.fromkeys(("subsets", "onnx", "libraries"), "OPENREG_TEST_SESSION"),
     "recipe": "OPENREG_TEST_RECIPE",
 }
 collect_ignore = [folder for folder, variable in NEEDS.items() if not os.environ.get(variable)]

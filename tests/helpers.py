@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several tests do with files and programs."""
+"""Functions for files and programs that several tests use."""
 
 import os
 import subprocess

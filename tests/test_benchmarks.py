@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the benchmarks make of numbers: statistics, targets, and the comparison of two runs. Nothing here is timed."""
+"""The benchmarks compute statistics, compare results with targets and compare two runs. Nothing is timed here."""
 
 import math
 import socket
@@ -26,7 +26,7 @@ def both(openreg, cpu):
     return {"openreg": openreg, "cpu": cpu}
 
 
-def verdict(target, workloads):
+def target_result(target, workloads):
     (found,) = targets.judge({"some": {name: times(**devices) for name, devices in workloads.items()}}, (target,))
     return found
 
@@ -81,7 +81,7 @@ def test_another_file_is_refused_by_its_name(tmp_path, text):
 )
 def test_a_target_is_met_or_missed_and_not_judged_where_something_is_missing(reduction, limit, workloads, value, met):
     names = ("add",) if limit == 1.2 else ("add", "mul")
-    found = verdict(Target("both", names, reduction, limit, "mul" if limit == 1.2 else ""), workloads)
+    found = target_result(Target("both", names, reduction, limit, "mul" if limit == 1.2 else ""), workloads)
     assert found.met is met
     assert (found.measured is None) == (value is None)
     assert value is None or math.isclose(found.measured.value, value)
@@ -104,7 +104,7 @@ def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, d
         "b, compiled, as a graph": both(1.0, 1.0),
     }
     target = Target("compiled", ("a, compiled", "b, compiled, as a graph"), reduction, 9.0)
-    found = verdict(target, workloads)
+    found = target_result(target, workloads)
     assert math.isclose(found.measured.value, value)
     assert found.measured.decided_by == (decided and "a, compiled")
     assert targets.unknown(set(workloads) - {"b, eager"}, (target,)) == ["b, eager"]
@@ -112,7 +112,7 @@ def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, d
 
 def test_what_computation_hides_of_communication_is_not_exposed():
     workloads = {"both": {"openreg": 5.0}, "communication": {"openreg": 4.0}, "computation": {"openreg": 4.0}}
-    found = verdict(Target("exposed", tuple(workloads), exposed, 0.2), workloads)
+    found = target_result(Target("exposed", tuple(workloads), exposed, 0.2), workloads)
     assert math.isclose(found.measured.value, 0.25)
     assert found.met is False
 
@@ -152,7 +152,7 @@ def test_every_curve_is_judged_against_its_first_point():
 )
 def test_a_change_beyond_the_spread_and_five_percent_is_flagged(old, new, family, said):
     found = change(old, new, family)
-    assert found.verdict == said
+    assert found.label == said
     assert found.is_regression == (said in {"slower", "more"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What documents show of the repository: files, symbols of C++ and Python, and what `x + y` passes; all of it fresh."""
+"""The excerpts, file lists and tutorial files in documents are current, and invalid requests for them are refused."""
 
 import sys
 
@@ -96,7 +96,7 @@ def test_a_page_can_show(page, show, arguments, marks, text):
 
 
 @pytest.mark.parametrize(
-    ("show", "arguments", "marks", "complaint"),
+    ("show", "arguments", "marks", "problem"),
     [
         (Page.source, ["src/nothing.cpp", "answer"], {}, r"no file src/nothing\.cpp"),
         (Page.source, ["src/code.cpp", "reply"], {}, "has no symbol 'reply'"),
@@ -108,8 +108,8 @@ def test_a_page_can_show(page, show, arguments, marks, text):
         (Page.difference, ["src/code.cpp", "src/nothing.cpp"], {}, "no file src/nothing.cpp"),
     ],
 )
-def test_what_is_not_there_or_too_much_is_refused(page, show, arguments, marks, complaint):
-    with pytest.raises(SymbolError, match=complaint):
+def test_what_is_not_there_or_too_much_is_refused(page, show, arguments, marks, problem):
+    with pytest.raises(SymbolError, match=problem):
         show(page, *arguments, **marks)
 
 
@@ -249,7 +249,7 @@ def test_a_symbol_is_found(find, file, symbol, first, last):
 
 
 @pytest.mark.parametrize(
-    ("file", "symbol", "complaint"),
+    ("file", "symbol", "problem"),
     [
         ("x.cpp", "nothing", "has no symbol 'nothing'"),
         ("x.cpp", "f", "'f' 2 times"),
@@ -257,8 +257,8 @@ def test_a_symbol_is_found(find, file, symbol, first, last):
         ("x.py", "wait", "2 times"),
     ],
 )
-def test_a_symbol_that_is_not_exactly_one_is_refused(find, file, symbol, complaint):
-    with pytest.raises(SymbolError, match=complaint):
+def test_a_symbol_that_is_not_exactly_one_is_refused(find, file, symbol, problem):
+    with pytest.raises(SymbolError, match=problem):
         find(file, symbol)
 
 

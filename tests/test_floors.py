@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The order of folders: what climbs, hides its folder or goes in a circle is named, and what goes down passes."""
+"""Includes that violate the order of folders are reported, and valid ones pass."""
 
 import pytest
 from helpers import write_files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packages declare to the doctor is true, and what is untrue is found out.
+"""The declarations of packages to the doctor are true, and an untrue one is found.
 
 Whether the questions are complete is tested where PyTorch is installed: packages/openreg-doctor/tests.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rules in .pre-commit-config.yaml that single lines break: each finds what breaks it, and nothing else."""
+"""Each hook in .pre-commit-config.yaml that looks for a pattern finds the files that break its rule, and no others."""
 
 import os
 import re
@@ -53,6 +53,8 @@ PLANTED = [
     ("machine-path", "README.md", "see " + "/ho" + "me/someone/x"),
     ("machine-path", ".ci/run", "cd " + "/wo" + "rk/x"),
     ("unfinished", f"{DRIVER}/h.cpp", "// TO" + "DO: the rest"),
+    ("retired-words", f"{DRIVER}/i.cpp", "// Re" + "hearsals are launches."),
+    ("retired-words", "docs/words.md", "This is a verd" + "ict of no" + "body."),
     ("one-autoload", f"{OPS}/pyproject.toml", '[project.entry-points."torch.backends"]'),
     ("doctor-of-any-backend", f"{DOCTOR}/a.py", "# as in openreg_ops"),
     ("doctor-of-any-backend", f"{DOCTOR}/hooks.toml", 'status = "brought by openreg-extra"'),
@@ -72,6 +74,8 @@ GOOD = {
     f"{RUNTIME}/src/openreg_runtime/_platform.py": "sys.platform",
     f"{RUNTIME}/src/openreg_runtime/long.py": "pass\n" * 598,
     "packages/openreg-autoload/pyproject.toml": '[project.entry-points."torch.backends"]',
+    "docs/reference/glossary.md": "late" + " errors are asynchronous errors",
+    "packages/openreg-amp/CHANGELOG.md": "What is held" + " back is deferred.",
     f"{DOCTOR}/good.py": "# openreg_doctor and openreg-doctor look at openreg_x",
     ".github/workflows/release.yml": f"- uses: ./here\n- uses: owner/a@{COMMIT} # v12.0.1\n      id-token: write",
 }

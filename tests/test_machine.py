@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Machines on which nothing can be built: what is missing is said before anything is downloaded."""
+"""A missing compiler or too little disk space is reported before anything is downloaded."""
 
 from types import SimpleNamespace
 
@@ -25,14 +25,14 @@ def add_program(folder, name):
     program.chmod(0o755)
 
 
-def test_a_machine_without_a_compiler_is_told_how_to_get_one(bare):
+def test_a_missing_compiler_is_reported_with_the_way_to_get_one(bare):
     assert "install one with C++20" in machine.lacks_compiler()
     add_program(bare, "clang++")
     assert machine.lacks_compiler() is None
 
 
 @pytest.mark.parametrize("named", ["g++-99", "ccache g++-99"])
-def test_a_compiler_that_is_named_and_missing_is_told(bare, monkeypatch, named):
+def test_a_compiler_that_is_named_and_missing_is_reported(bare, monkeypatch, named):
     add_program(bare, "c++")
     monkeypatch.setenv("CXX", named)
     assert f"not there: {named}" in machine.lacks_compiler()
@@ -40,12 +40,12 @@ def test_a_compiler_that_is_named_and_missing_is_told(bare, monkeypatch, named):
     assert machine.lacks_compiler() is None
 
 
-def test_who_tells_cmake_of_a_compiler_is_believed(bare, monkeypatch):
+def test_a_compiler_that_is_passed_to_cmake_is_accepted(bare, monkeypatch):
     monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=compiler")
     assert machine.lacks_compiler() is None
 
 
-def test_a_full_disk_is_told_with_what_is_needed(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_what_is_needed(tmp_path, monkeypatch):
     for free, expected in ((machine.ROOM, None), (machine.ROOM - 1, "4.0 GiB are free"), (0, "0.0 GiB are free")):
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         problem = machine.lacks_room(tmp_path)

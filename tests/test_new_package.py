@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The template gives a package that keeps every rule of the repository; `nox -s template` builds and tests it."""
+"""A package made of the template keeps every rule of the repository. `nox -s template` builds and tests one."""
 
 import re
 import sys

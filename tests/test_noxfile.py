@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions run two at a time, after what they need, and refuse what they do not know."""
+"""Nox sessions run two at a time, after the sessions that they need, and refuse unknown arguments."""
 
 import json
 import sys

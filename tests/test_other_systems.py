@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs for other systems: what is missing to run them, and what a library for macOS takes from nowhere."""
+"""Tools that cross-compilation lacks are named with a command, and undefined symbols of macOS libraries are found."""
 
 import shutil
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may be wrong with a package or its wheel fails the command that looks for it, and nothing else does."""
+"""The checks of packages and wheels pass for good ones, and find each planted problem."""
 
 import sys
 from pathlib import Path
@@ -24,15 +24,15 @@ def wheel(folder, without=(), **files):
     return write_wheel(folder, PACKAGE.name, PACKAGE.version, files=content)
 
 
-def complaint(made):
-    """What the command says that looks into a wheel, where it fails."""
+def problem_of(made):
+    """Returns the output of the command that checks a wheel if it fails, and an empty string otherwise."""
     program, *arguments = wheel_quality.contents(PACKAGE, str(made))
     result = run(str(Path(sys.executable).with_name(program)), *arguments)
     return result.stdout + result.stderr if result.returncode else ""
 
 
 def test_a_good_wheel_passes(tmp_path):
-    assert complaint(wheel(tmp_path)) == ""
+    assert problem_of(wheel(tmp_path)) == ""
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_a_good_wheel_passes(tmp_path):
     ],
 )
 def test_a_missing_file_and_what_lies_beside_the_package_are_found(tmp_path, without, beside, said):
-    assert said in complaint(wheel(tmp_path, without, **beside))
+    assert said in problem_of(wheel(tmp_path, without, **beside))
 
 
 PROJECTS = [*(package.folder for package in discover().values()), ROOT / "templates" / "package"]
 
 
-def complaints(folder):
+def problems_of(folder):
     options = ("--no-ansi", "--optional-dependencies-dev-groups", "test")
     result = run(sys.executable, "-m", "deptry", "src", *options, cwd=folder)
     found = [line for line in result.stderr.splitlines() if ": DEP" in line]
@@ -59,11 +59,11 @@ def complaints(folder):
 
 @pytest.mark.parametrize("folder", PROJECTS, ids=lambda folder: folder.name)
 def test_every_package_declares_what_it_imports_and_nothing_else(folder):
-    assert complaints(folder) == []
+    assert problems_of(folder) == []
 
 
 def test_what_only_the_tests_ask_for_is_not_there_when_a_package_is_imported(checkout):
     package = checkout / "packages" / "openreg-ops"
     (package / "src" / "openreg_ops" / "planted.py").write_text("import numpy.linalg\n", "utf-8")
-    (found,) = complaints(package)
+    (found,) = problems_of(package)
     assert "planted.py:1:8: DEP004 'numpy'" in found

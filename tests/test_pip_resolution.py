@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pip takes, replaces and refuses: our packages for every release of torch, and extras, with their metadata."""
+"""pip resolves, replaces and refuses versions of these packages as documented, for every supported release of torch."""
 
 import json
 import re

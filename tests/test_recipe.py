@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/operators/adding.md can be followed; what keeps a reader from it is named. `nox -s recipe` builds the result."""
+"""The steps on docs/operators/adding.md can be followed, and errors in them are found; compare `nox -s recipe`."""
 
 import re
 

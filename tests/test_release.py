@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of a release that need no build, and what the workflow makes of them."""
+"""The steps of a release that need no build are right, and the workflow publishes only after all others."""
 
 import re
 import shlex

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every check passes on this repository, and fails on a copy of it that breaks it; also that of the ABI."""
+"""Every check of the repository passes on it, and fails on a copy that violates its rule."""
 
 import pytest
 from helpers import replace, write_files
@@ -58,6 +58,8 @@ PLANTED = [
     ("sources_listed", f"{DRIVER}/added.h", "", "\n"),
     ("sources_listed", ADDED, "", "\n"),
     ("includes_go_down", f"{DRIVER}/base/lock.h", "", '#include "api/driver.h"\n'),
+    ("types_have_names_of_their_own", f"{OPS}/csrc/support/added.h", "", "class Device {\n};\n"),
+    ("types_have_names_of_their_own", f"{OPS}/src/openreg_ops/_added.py", "", "class CommandProcessor:\n    pass\n"),
     ("pins_are_of_one_release", EXTRA_TOML, f'version = "{RELEASE}', f'version = "{OTHER_RELEASE}'),
     ("pins_are_of_one_release", EXTRA_TOML, f'version = "{RELEASE}', 'version = "2.12'),
     ("pins_are_of_one_release", RUNTIME_TOML, f'  "torch=={RELEASE}.*"', f'  "torch>={RELEASE}"'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which subsets there are follows from what the packages declare."""
+"""The tested subsets of the packages follow from what the packages declare."""
 
 import re
 from itertools import pairwise
@@ -179,6 +179,6 @@ def test_a_session_names_the_packages_that_it_requests_and_hides_settings(monkey
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
     variables = package_session.session_variables(["openreg-amp", "openreg-ops"])
-    assert variables["OPENREG_TEST_LANE"] == "openreg-amp openreg-ops"
+    assert variables["OPENREG_TEST_SESSION"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None

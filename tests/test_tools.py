@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the nox sessions stand on: package order, wheel keys, environments proved clean."""
+"""Tools that nox sessions use are right: the order of packages, keys of wheels, and checks of environments."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checkout is for one release of PyTorch, is made for another by one command, and is refused beside others."""
+"""One command makes the checkout for another release of PyTorch, and combinations that do not fit are refused."""
 
 import re
 import shlex
@@ -124,7 +124,7 @@ def test_a_pair_works_or_is_refused_with_a_message_and_anything_else_is_a_proble
     assert said in "".join(found)
 
 
-def test_a_process_that_a_signal_ends_is_told_from_a_refusal(tmp_path):
+def test_a_process_that_a_signal_ends_is_distinguished_from_a_refusal(tmp_path):
     script = "import os, signal; signal.raise_signal(signal.SIGTERM)"
     attempt = torch_mismatch.run(Path(sys.executable), tmp_path, "a crash", script, autoload=False)
     assert attempt.code not in (0, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wheels without content, with the metadata that pip decides by: those of our packages for every release of torch."""
+"""Makes wheels without content whose metadata is that of these packages, for every release of torch."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pyproject_metadata import StandardMetadata
 from tools import torch_release
 from tools.packages import discover, read_toml
 
-# A release of PyTorch that nobody serves yet comes last.
+# The last one is a release of PyTorch that is not supported yet.
 TORCH = ("2.12.1", *(f"{release}.{patch}" for release in torch_release.SUPPORTED for patch in (0, 1)), "2.99.0")
 
 

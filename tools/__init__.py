@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What noxfile.py is made of. Nothing here is part of a package."""
+"""The implementation of the commands in noxfile.py. No package contains it."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The public headers of the runtime and the number that counts their changes: neither changes without the other.
+"""Checks that the ABI number of the runtime, kAbiVersion, changes with the public headers of the runtime.
 
 usage: python -m tools.abi      records the headers, after kAbiVersion was raised
 
-A package that is compiled against other headers than the runtime has must not be loaded. The number detects such a
-package, so it has to change with the headers (docs/packaging.md). The record holds the number and a digest of each
-header; of the code alone, since comments and layout change nothing that is compiled.
+A package that was compiled against other headers than those of the installed runtime must not be loaded. The runtime
+recognizes such a package by the number, so the number has to change with the headers (docs/packaging.md). A JSON file,
+the record, contains the last number and a hash of the code of each header. Comments and layout do not affect the hash,
+because they change nothing that is compiled.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ COMMAND = "python -m tools.abi"
 SOURCES = (".h", ".c", ".cpp", ".md")
 INCLUDED = re.compile(r'#include ["<](openreg[\w/]*\.h)[">]')
 NUMBER = re.compile(r"\bkAbiVersion = (\d+);")
-# What looks like a comment inside of a literal is none; a line counts where a directive ends with it.
+# The tokens of a header. Literals are matched as a whole, because they may contain what looks like a comment. Ends of
+# lines are matched, because they end preprocessor directives.
 TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/"
     r'|(?P<literal>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
@@ -38,7 +40,7 @@ TOKEN = re.compile(
 
 
 def digest(text: str) -> str:
-    """Stands for the code of a header, whatever its comments say and however it is laid out."""
+    """Returns a hash of the code of a header, which does not depend on its comments and layout."""
     lines: list[list[str]] = [[]]
     for token in TOKEN.finditer(text):
         if token["code"] == "#" or (token["line"] and lines[-1][:1] == ["#"]):
@@ -49,13 +51,13 @@ def digest(text: str) -> str:
 
 
 def public_headers(root: Path) -> dict[str, Path]:
-    """The headers that the wheel installs, by their names in #include."""
+    """Returns the headers that the wheel installs, by their names in #include."""
     folders = [root / INCLUDE, root / DRIVER / "include"]
     return {path.relative_to(folder).as_posix(): path for folder in folders for path in sorted(folder.rglob("*.h"))}
 
 
 def state(root: Path) -> tuple[int, dict[str, str]]:
-    """The number in version.h, and the digest of each public header by its name in #include."""
+    """Returns the number in version.h, and the hash of each public header by its name in #include."""
     found = NUMBER.search((root / VERSION).read_text("utf-8"))
     if found is None:
         refuse(f"{VERSION.as_posix()} does not define kAbiVersion")
@@ -64,7 +66,7 @@ def state(root: Path) -> tuple[int, dict[str, str]]:
 
 
 def recorded(root: Path) -> tuple[int, dict[str, str]]:
-    """What the record says; nothing where there is none."""
+    """Returns the number and the hashes in the record; 0 and no hashes if there is no record."""
     path = root / RECORD
     empty: dict[str, Any] = {"version": 0, "headers": {}}
     record = json.loads(path.read_text("utf-8")) if path.is_file() else empty
@@ -72,7 +74,10 @@ def recorded(root: Path) -> tuple[int, dict[str, str]]:
 
 
 def headers_have_their_number(root: Path) -> list[str]:
-    """A public header of the runtime changes only together with kAbiVersion."""
+    """Checks that kAbiVersion is raised when a public header changes, and that the record is current.
+
+    Returns one line per violation.
+    """
     if not (root / VERSION).is_file():
         return []
     number, now = state(root)
@@ -87,7 +92,10 @@ def headers_have_their_number(root: Path) -> list[str]:
 
 
 def headers_are_needed(root: Path) -> list[str]:
-    """A public header is included by another public one, by a package, a test or an example, or shown by a page."""
+    """Checks that a public header is included by another one, a package, a test or an example, or shown by a page.
+
+    Returns one line per violation.
+    """
     headers = public_headers(root)
     inside = root / RUNTIME / "csrc"
     folders = [root / name for name in ("packages", "templates", "examples", "docs")]
@@ -102,7 +110,7 @@ def headers_are_needed(root: Path) -> list[str]:
 
 
 def record(root: Path) -> None:
-    """Writes the record, unless headers changed and their number did not."""
+    """Writes the record. Ends the command if headers changed and the number did not, or if the number decreased."""
     number, digests = state(root)
     last, then = recorded(root)
     if number < last or (number == last and digests != then):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installs what a package of this repository needs to be built without isolation, beside the pip that runs this.
+"""Installs the build requirements of a package of this repository into the environment of this interpreter.
 
 usage: python tools/build_requirements.py packages/openreg-ops
 
-For environments that another program makes, such as cibuildwheel; nox's own come from tools/wheelhouse.py. Wheels of
-other packages of this repository are found in wheelhouse/, where `nox -s cibuildwheel` puts them; those without native
-parts, which it does not build, are taken from their folders.
+Programs such as cibuildwheel, which create their own environments, use it to build the package without isolation. The
+environments of nox are filled by tools/wheelhouse.py. pip finds the wheels of other packages of this repository in
+wheelhouse/, where `nox -s cibuildwheel` puts them. Packages without native parts, which that session does not build,
+are installed from their folders.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The repository's own modules, wherever this runs.
+# Makes the modules of this repository importable, whatever the current directory is.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.packages import BUILD_TOOLS, ROOT, closure, discover, read_package
 
 
 def command(folder: Path) -> list[str]:
-    """The call of pip for the package in a folder."""
+    """Returns the command of pip that installs the build requirements of the package in a folder."""
     pip = [sys.executable, "-m", "pip", "install", "--find-links", str(ROOT / "wheelhouse")]
     package, packages = read_package(folder), discover(ROOT)
     needed = (packages[name].folder for name in closure(package.name, packages) if name != package.name)

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import lief
 
-# What zig adds on macOS: the visible operators new and delete of the C++ library, which it links statically, and names
-# that the linker makes up.
+# The symbols that zig adds on macOS: the visible operators new and delete of the C++ library, which it links
+# statically, and symbols that the linker generates.
 OF_THE_TOOLS = re.compile(r"_Zn[aw]|_Zd[al]|__dso_handle$|_mh_dylib_header$")
 
 
 def declared(header: Path) -> set[str]:
-    """The functions that a header marks as part of the interface."""
+    """Returns the functions that a header marks as part of the interface."""
     return set(re.findall(r"^OPENREG_API [\w ]*?\**\s*\b(or\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def exported(library: Path) -> set[str]:
-    """The names that a library offers to others, as C spells them."""
+    """Returns the names that a library exports, as C spells them. Raises ValueError if lief cannot read the library."""
     binary = lief.parse(str(library))
     if not isinstance(binary, (lief.ELF.Binary, lief.MachO.Binary, lief.PE.Binary)):
         raise ValueError(f"{library} is no library that lief can read")
@@ -34,7 +34,7 @@ def exported(library: Path) -> set[str]:
 
 
 def problems(header: Path, library: Path) -> list[str]:
-    """One line per name that one side has and the other has not."""
+    """Returns one line for each name that is only declared, or only exported."""
     wanted, found = declared(header), exported(library)
     return [
         *(f"{library.name}: {name} is declared in {header.name} and not exported" for name in sorted(wanted - found)),
@@ -43,7 +43,7 @@ def problems(header: Path, library: Path) -> list[str]:
 
 
 def main(header: str, *libraries: str) -> int:
-    """Prints what is wrong; 0 if nothing is."""
+    """Prints the problems of the libraries. Returns the exit status, which is 0 if there are none."""
     lines = [line for library in libraries for line in problems(Path(header), Path(library))]
     print("\n".join(lines) or f"{len(libraries)} libraries export the {len(declared(Path(header)))} functions")
     return 1 if lines or not libraries else 0

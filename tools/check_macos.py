@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that every symbol which our libraries for macOS take from elsewhere is there.
+"""Checks that every symbol that our libraries for macOS import from another library is exported by it.
 
-usage: python -m tools.check_macos SITE_PACKAGES     needs lief; in the folder lie torch and our packages
+usage: python -m tools.check_macos SITE_PACKAGES     needs lief; the folder contains torch and our packages
 
-The linker trusts the descriptions of libraries. So this program looks up each symbol that a library imports from
-another among the exports of the other. A symbol that is imported from no library in particular has to be Python's,
-whose program exports it, or the library's own, which another copy of it may replace.
+The linker relies on descriptions of libraries, which may be wrong. So this program looks up each imported symbol among
+the exports of the library that it is imported from. A symbol that is imported from no particular library must be one of
+Python, which the interpreter exports, or one of the importing library itself, which another copy may replace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_PYTHON = ("_Py", "__Py")
 
 
 def parse(path: Path) -> lief.MachO.Binary:
-    """A library for macOS on arm64."""
+    """Returns the library at a path. Raises ValueError if it is not a library for macOS on arm64."""
     binary = lief.parse(str(path))
     if not isinstance(binary, lief.MachO.Binary):
         raise ValueError(f"{path} is not in macOS's format")
@@ -33,14 +33,14 @@ def parse(path: Path) -> lief.MachO.Binary:
 
 
 def our_libraries(folder: Path) -> list[Path]:
-    """The libraries and extension modules of the packages."""
+    """Returns the libraries and extension modules of our packages below a folder."""
     suffixes = (MACOS_LIBRARY_SUFFIX, MODULE_SUFFIX)
     found = (path for suffix in suffixes for path in folder.glob(f"openreg_*/**/*{suffix}"))
     return sorted(path for path in found if not path.is_symlink())
 
 
 def exported(binary: lief.MachO.Binary) -> set[str]:
-    """The names that a library offers to others. lief's symbols live no longer than the library they are of."""
+    """Returns copies of the names that a library exports, because lief's symbols are valid only as long as `binary`."""
     return {str(item.name) for item in binary.exported_symbols}
 
 
@@ -64,15 +64,15 @@ def problems(file: str, binary: lief.MachO.Binary, exports: dict[str, set[str]])
 
 
 def dependencies(binary: lief.MachO.Binary) -> list[str]:
-    """The libraries that a library is linked with, in the order of their numbers, without itself."""
+    """Returns the libraries that a library is linked with, in the order of their ordinals, without itself."""
     own = lief.MachO.LoadCommand.TYPE.ID_DYLIB
     return [str(library.name) for library in binary.libraries if library.command != own]
 
 
 def main(folder: str) -> int:
-    """Prints what is wrong; 0 if nothing is."""
+    """Prints the problems of the libraries. Returns the exit status, which is 0 if there are none."""
     libraries = {path.relative_to(folder).as_posix(): parse(path) for path in our_libraries(Path(folder))}
-    # Nothing links an extension module.
+    # Extension modules are left out of the exports, because nothing is linked with them.
     offering = [*Path(folder).glob(f"torch/lib/*{MACOS_LIBRARY_SUFFIX}"), *our_libraries(Path(folder))]
     exports = {path.name: exported(parse(path)) for path in offering if path.suffix == MACOS_LIBRARY_SUFFIX}
     lines = [line for name, binary in libraries.items() for line in problems(name, binary, exports)]

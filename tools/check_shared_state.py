@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that separately installed packages work on one and the same device state.
+"""Checks that separately installed packages share one device state in a process.
 
 usage: check_shared_state.py <import name>=<regular|editable>...
 
-Every package is checked to be installed in the way named. Then what one package does has to be
-visible to another: the runtime chooses a device and counts memory, the operators allocate on it.
+Each package must be installed in the way that its argument names. Then the effect of one package must be visible to
+another: the runtime sets the current device and counts its memory, and the operators allocate on it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 
 
 def check(holds: bool, message: str) -> None:
-    """Ends the process with the message unless it holds."""
+    """Ends the process with the message unless `holds` is true."""
     if not holds:
         raise SystemExit(f"check_shared_state: {message}")
 
 
 def main(arguments: list[str]) -> None:
-    """Runs all checks."""
-    # torch says so on import where NumPy is not installed, as in the build environment.
+    """Runs all checks. `arguments` are those of the command line."""
+    # torch warns on import if NumPy is not installed, as in the build environment.
     warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
     for argument in arguments:
         import_name, _, form = argument.partition("=")

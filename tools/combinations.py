@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Editable and regular installs of the runtime and the operators, all four mixtures."""
+"""Tests the four combinations of editable and regular installs of openreg-runtime and openreg-ops."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from tools.wheelhouse import Wheelhouse
 
 RUNTIME = "openreg-runtime"
 OPS = "openreg-ops"
-# Each differs from the one before in one package, and the first is what a build leaves behind.
+# The forms of runtime and operators. Each pair differs from the one before in one package, to save installs. The first
+# has the runtime in the form in which a build leaves it.
 ORDER = (("regular", "regular"), ("regular", "editable"), ("editable", "editable"), ("editable", "regular"))
 
 
 def run_combinations(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Installs runtime and ops in each combination and runs check_shared_state.py.
 
-    Works in the build environment, because an editable install is a build and the object files of
-    the wheels are there. Leaves the environment with the regular runtime, as a build would.
+    Works in the build environment, because an editable install is a build, and the object files of the wheels are
+    there. Leaves the environment with the regular runtime, as a build does.
     """
     packages = wheelhouse.packages
     wheelhouse.provide(session, [OPS])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Environments that hold wheels of ours and what they need, filled in a second each.
+"""Creates virtual environments with wheels of this repository and their requirements, in about a second each.
 
-pip fetches what comes from others, once, so that its settings and the constraint on torch hold: uv does not read them.
-torch is linked from the build environment with its compiled files, which takes a minute of a processor to unpack and
-compile. uv then installs the rest offline, with links to the files of its cache where it can.
+pip downloads the wheels of other projects, once, so that pip's settings and the constraint on torch apply, which uv
+does not read. The files of torch, including its compiled Python files, are linked from the build environment, because
+unpacking and compiling them takes a minute of processor time. uv then installs the rest offline, with links to the
+files of its cache where possible.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from tools.packages import Package, requirement_name
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
-UV_SETTINGS = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}  # settings of this machine change nothing
+UV_SETTINGS = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}  # ignores uv's configuration on this machine
 
 
 def foreign_requirements(packages: Mapping[str, Package], *, extras: bool) -> list[str]:
-    """What the packages, or their extras, need that is neither a package of this repository nor torch."""
+    """Returns the requirements of the packages, or of their extras, except torch and packages of this repository."""
     wanted = {
         item
         for package in packages.values()
@@ -41,7 +42,7 @@ def foreign_requirements(packages: Mapping[str, Package], *, extras: bool) -> li
 
 
 def fetch_all(session: nox.Session, wheelhouse: Wheelhouse, *, extras: bool) -> list[Path]:
-    """The folders with what the packages need from others, and with `extras` what their extras need, too."""
+    """Returns the folders with the downloaded requirements of all packages, and with `extras` also of their extras."""
     kinds = {"packages": False, "extras": True} if extras else {"packages": False}
     return [
         fetch(session, wheelhouse, label, foreign_requirements(wheelhouse.packages, extras=of_extras))
@@ -50,7 +51,10 @@ def fetch_all(session: nox.Session, wheelhouse: Wheelhouse, *, extras: bool) -> 
 
 
 def fetch(session: nox.Session, wheelhouse: Wheelhouse, label: str, requirements: Sequence[str]) -> Path:
-    """The folder with the wheels of these requirements and of all that they need; pip fills it where they changed."""
+    """Returns the folder with the wheels of these requirements and all that they need.
+
+    pip downloads them if the requirements have changed. `label` is a part of the folder's name.
+    """
     folder = wheelhouse.cache(session) / f"downloads-{PYTHON_TAG}-{label}"
     wanted = [f"torch=={wheelhouse.torch_version(session)}", *requirements]
     marker = folder / "requirements.json"
@@ -67,7 +71,10 @@ def fetch(session: nox.Session, wheelhouse: Wheelhouse, label: str, requirements
 def uv(
     session: nox.Session, wheelhouse: Wheelhouse, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> None:
-    """Runs uv of the build environment; `variables` are all that it sees besides its own settings."""
+    """Runs uv of the build environment.
+
+    If `variables` is given, uv gets only these environment variables and its own settings.
+    """
     env = {"UV_CACHE_DIR": str(wheelhouse.cache(session) / "uv"), **UV_SETTINGS, **(variables or {})}
     command = (str(wheelhouse.python(session)), "-m", "uv", *arguments)
     session.run(*command, env=env, include_outer_env=variables is None, external=True, silent=True)
@@ -82,33 +89,33 @@ def fill(
     *,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Installs packages of ours, all that they declare, and `others`, requirements for the package index.
+    """Installs packages of this repository with all their requirements into the environment in the folder `place`.
 
-    What the environment has already, and fits, is left.
+    Also installs `others`, which are requirements for the package index. Leaves installed versions that fit.
     """
     link_distribution("torch", wheelhouse.environment(session), place)
     sources = [wheelhouse.dist, *fetch_all(session, wheelhouse, extras=any("[" in item for item in wanted))]
     if others:
         sources.append(fetch(session, wheelhouse, session.name, others))
     links = [argument for folder in sources for argument in ("--find-links", str(folder))]
-    # A wheel of ours is another one after each build, with the name that uv has in its cache.
+    # Each build changes a wheel of this repository, but not its name, by which uv has an older one in its cache.
     ours = [argument for name in wheelhouse.packages for argument in ("--refresh-package", name)]
     into = ("--no-index", "--only-binary", ":all:", *links, *ours, "--python", str(place))
     uv(session, wheelhouse, "pip", "install", "--quiet", *into, *wanted, *others, variables=variables)
 
 
 def with_extra(requested: str, extra: str) -> str:
-    """A requirement with one more extra: `openreg-meta[x,test]` for `openreg-meta[x]` and `test`."""
+    """Returns a requirement with one more extra: `openreg-meta[x,test]` for `openreg-meta[x]` and `test`."""
     return f"{requested}[{extra}]".replace("][", ",") if extra else requested
 
 
 def installed_distributions(environment: Path) -> list[Path]:
-    """The metadata folders of the openreg distributions in an environment."""
+    """Returns the metadata folders of the openreg distributions in an environment."""
     return sorted(environment.glob(f"{SITE_PACKAGES}/openreg*.dist-info"))
 
 
 def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
-    """Whether the openreg distributions of an environment are those wheels, file by file, and no other."""
+    """Returns True if the openreg distributions of an environment are exactly those wheels, file by file."""
     installed = {item.name.split("-")[0].replace("_", "-"): item for item in installed_distributions(environment)}
     if set(installed) != set(wheels):
         return False
@@ -118,26 +125,27 @@ def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
 
 
 def read_record(text: str) -> set[tuple[str, ...]]:
-    """File name and digest of every hashed line of a RECORD file."""
+    """Returns file name and hash of each line with a hash in the text of a RECORD file."""
     return {tuple(row[:2]) for row in csv.reader(text.splitlines()) if row and row[1]}
 
 
 def record_of(wheel: Path) -> set[tuple[str, ...]]:
-    """The same of a wheel: everything in it but that file itself."""
+    """Returns file name and hash of each file in a wheel, from its RECORD file, which is left out."""
     with zipfile.ZipFile(wheel) as archive:
         (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
         return read_record(archive.read(record).decode())
 
 
 def python_of(environment: Path) -> Path:
-    """The interpreter of an environment."""
+    """Returns the path of an environment's interpreter."""
     return environment / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
 
 def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
     """Returns the changes of the environment variables for tests in an environment into which pip installs `requested`.
 
-    Removes what is meant for other processes, and names the expected packages for tests/test_isolation.py.
+    Removes variables that are meant for other processes (value None), and names the expected packages for
+    tests/test_isolation.py.
     """
     env: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
@@ -145,20 +153,20 @@ def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     expected = " ".join(requested)
     if expected:
-        env["OPENREG_TEST_LANE"] = expected
+        env["OPENREG_TEST_SESSION"] = expected
     return env
 
 
 @contextmanager
 def empty_directory(session: nox.Session) -> Iterator[None]:
-    """Works in a directory of its own, so that nothing is imported from the source tree."""
-    # Windows keeps a file in use undeletable for a moment after its process ended.
+    """A context in an empty temporary directory, so that nothing is imported from the source tree."""
+    # On Windows, a file cannot be deleted for a moment after the process that used it has ended.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, session.chdir(folder):
         yield
 
 
 class Environment:
-    """One environment, and the packages that pip installs into it."""
+    """A virtual environment, and the packages that were requested for it."""
 
     def __init__(
         self, session: nox.Session, stopwatch: Stopwatch, folder: Path, label: str, requested: Iterable[str]
@@ -170,14 +178,17 @@ class Environment:
         self._requested = tuple(requested)
 
     def run(self, step: str, *arguments: str) -> None:
-        """Runs the interpreter from an empty directory; fails the session if that fails."""
+        """Runs the environment's interpreter in an empty directory. Fails the session if the interpreter fails."""
         with self._stopwatch.step(self._label, step), empty_directory(self._session):
             env = session_variables(self._requested)
             self._session.run(str(python_of(self.folder)), *arguments, env=env, external=True)
 
 
 class Environments:
-    """Makes environments for `needed` packages; all, if none is named. One nox process at a time."""
+    """Creates environments from the wheels of `needed` packages, or of all packages if none is named.
+
+    Only one nox process may use it at a time.
+    """
 
     def __init__(self, session: nox.Session, wheelhouse: Wheelhouse, needed: Iterable[str] = ()) -> None:
         self._session = session
@@ -193,11 +204,11 @@ class Environments:
         extra: str = "test",
         variables: Mapping[str, str] | None = None,
     ) -> Environment:
-        """A new environment with these packages of the repository, all they declare, and what `extra` adds to each.
+        """Creates an environment with these packages of the repository, all their requirements, and the extra `extra`.
 
-        A package may be requested with extras of its own, as `openreg-meta[x]`.
-        `variables` are all that the installation sees besides its own settings. The session's earlier environment is
-        removed.
+        A package may be requested with extras of its own, such as `openreg-meta[x]`. If `variables` is given, the
+        installation gets only these environment variables and its own settings. Removes the session's earlier
+        environment.
         """
         folder = Path(self._session.create_tmp()).resolve() / "environment"
         wanted = [with_extra(name, extra) for name in requested]

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fills the excerpts of the documents from the files that they show: `nox -s excerpts`.
+"""Updates the excerpts in Markdown files from the source files that they quote: `nox -s excerpts`.
 
 usage: python -m tools.excerpts [--check --diff]
 
-A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block between it and its end:
+A line of a document names what it quotes, and cog (https://cog.readthedocs.io) writes the block between that line and
+the end marker:
 
     <!--[[[cog source("packages/openreg-runtime/csrc/pytorch/guard.cpp", "exchangeDevice")]]]-->
     <!--[[[end]]]-->
 
-`Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the
-blocks fresh: with --check, cog changes nothing and fails where it would.
+Such a line can call `Page.source`, `Page.difference` and `Page.passed`. tests/test_excerpts.py checks that the blocks
+are current: with --check, cog changes nothing, and fails if a block differs.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
 
-# What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
+# The most lines of an excerpt, so that a reader can grasp it. Pages of the tutorial, in the folder COMPLETE, have no
+# limit, because they contain all code of their step.
 LONGEST = 30
 COMPLETE = "docs/tutorial"
-# What forges and Pygments call the language of a file.
+# The names that forges and Pygments have for the language of a file, by its suffix.
 LANGUAGES = {
     ".cpp": "cpp",
     ".h": "cpp",
@@ -49,10 +51,10 @@ LANGUAGES |= {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json",
 
 
 def part_of(text: str, first: str | None, last: str | None) -> str:
-    """The lines from the first that contains one text to the next that contains another, moved to the left margin.
+    """Returns the lines from the first that contains `first` to the next that contains `last`, without indentation.
 
-    Without the one, from the beginning, less the license line; without the other, to the end. Raises SymbolError if no
-    line contains it.
+    Without `first` the lines begin after the license line; without `last` they end with the text. Raises SymbolError if
+    no line contains one of the two.
     """
     lines = text.splitlines()
     if lines and SPDX in lines[0]:
@@ -72,7 +74,7 @@ def _line_with(lines: list[str], mark: str) -> int:
 
 
 def fenced(code: str, language: str) -> str:
-    """A block of code, its fence longer than any in the code."""
+    """Returns a Markdown block of code, with a fence that is longer than any in the code."""
     longest = max(map(len, re.findall(r"(?m)^ *(`{3,})", code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{code}\n{fence}\n"
@@ -80,15 +82,16 @@ def fenced(code: str, language: str) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """A document, and what it can show of the repository under `root`."""
+    """A Markdown file. Its methods return the excerpts of the repository under `root` that it can show."""
 
     path: Path
     root: Path = ROOT
 
     def source(self, name: str, symbol: str | None = None, *, first: str | None = None, last: str | None = None) -> str:
-        """A symbol of a file, the lines from one text to another, or the whole file without its license line.
+        """Returns a symbol of a file, the lines from one text to another, or the whole file without its license line.
 
-        How a symbol is named is said in tools/symbols.py. Raises SymbolError for what is not there or too long.
+        tools/symbols.py describes how a symbol is named. Raises SymbolError if the excerpt does not exist or is too
+        long.
         """
         path = self._file(name)
         if symbol is not None and (first is not None or last is not None):
@@ -101,7 +104,7 @@ class Page:
         return f"{f'From {title}' if is_part else title}:\n\n{fenced(code, language)}"
 
     def difference(self, new: str, old: str) -> str:
-        """How one file differs from another, without their license lines. Raises SymbolError where it does not."""
+        """Returns the diff from `old` to `new`, without license lines. Raises SymbolError if they are the same."""
         before, after = (part_of(self._file(name).read_text("utf-8"), None, None).splitlines() for name in (old, new))
         lines = [line.rstrip() for line in difflib.unified_diff(before, after, lineterm="")][2:]
         if not lines:
@@ -111,7 +114,10 @@ class Page:
         return f"{self._link(new)}, changed:\n\n{fenced(code, 'diff')}"
 
     def passed(self, thread: str | None = None, until: str | None = None) -> str:
-        """The files that `x + y` passes on a thread up to an event, or how many in all (tools/passed_files.py)."""
+        """Returns the files that `x + y` executes on a thread up to an event, or the number of all without a thread.
+
+        The data are those of tools/passed_files.py.
+        """
         parts = passed_files.read(self.root)
         if thread is None:
             return passed_files.summary(parts)
@@ -136,7 +142,7 @@ class Page:
 
 
 def calls(cog: Any) -> tuple[Callable[..., None], ...]:
-    """What a line of the document that cog is at can call."""
+    """Returns `source`, `difference` and `passed` for the lines of the document that cog processes."""
     page = Page(Path(cog.inFile).resolve())
 
     def writer(show: Callable[..., str]) -> Callable[..., None]:
@@ -153,7 +159,7 @@ OPTIONS = (
 
 
 def main(*arguments: str) -> int:
-    """Runs cog on all documents; without arguments it writes them."""
+    """Runs cog on all documents, and returns its exit status. Without arguments, cog writes the documents."""
     documents = [os.path.relpath(path) for path in files(ROOT, {".md"})]
     status: int = Cog().main(["cog", *OPTIONS, *(arguments or ["-r"]), *documents])
     return status

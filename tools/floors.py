@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders of C++ that have an order: includes go to the same folder or to a lower floor, and never in a circle.
+"""Checks the layers of C++ folders: a file includes only files of its folder or of a lower layer, and in no cycle.
 
 usage: python -m tools.floors
 
-A README.md that has a table with the columns "floor" and "what belongs there" declares an order for the folders beside
-it, the lowest first. tools/repo_checks.py runs this check as one of its rules.
+The layers are called floors. A README.md that has a table with the columns "floor" and "what belongs there" declares
+the order of the folders beside it, the lowest first. tools/repo_checks.py runs this check as one of its rules.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from tools.packages import ROOT, discover
 
 NATIVE = {".cpp", ".h"}
-BESIDE = {"include", "tests"}  # what stands beside the floors: the public interface, and what uses all of them
+BESIDE = {"include", "tests"}  # folders that are no floors: the public interface, and tests, which use all floors
 HEAD = "| floor | what belongs there |\n|---|---|\n"
 ROW = re.compile(r"\| `(\w+)` \| (.*) \|")
 INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
 
 
 def trees(root: Path) -> Iterator[Path]:
-    """The folders of C++ whose README.md declares floors."""
+    """Yields the folders of C++ whose README.md declares floors."""
     for package in discover(root).values():
         for readme in sorted((package.folder / "csrc").rglob("README.md")):
             if HEAD in readme.read_text("utf-8"):
@@ -33,20 +33,24 @@ def trees(root: Path) -> Iterator[Path]:
 
 
 def declared(tree: Path) -> list[str]:
-    """The floors of a tree, the lowest first."""
+    """Returns the floors that the README.md of a folder declares, the lowest first."""
     rows = takewhile(bool, (tree / "README.md").read_text("utf-8").partition(HEAD)[2].splitlines())
     matches = [match for match in map(ROW.fullmatch, rows) if match is not None]
     return [match[1] for match in matches if match[2].strip()]
 
 
 def has_sources(folder: Path) -> bool:
-    """Whether C++ lies in the folder or below it, and the folder is no CMake project of its own."""
+    """Returns True if there is C++ in or below the folder, and the folder is no CMake project of its own."""
     is_project = (folder / "CMakeLists.txt").is_file()
     return not is_project and any(path.suffix in NATIVE for path in folder.rglob("*"))
 
 
 def problems_of(tree: Path) -> list[str]:
-    """One line for each folder without a floor, include that climbs, crosses or hides its folder, and circle."""
+    """Returns one line for each violation of the rules below a folder that declares floors.
+
+    Violations are a folder without a floor or the reverse, an include of a higher floor, of another folder of the same
+    floor, or without its folder, and a cycle of includes.
+    """
     floors = declared(tree)
     folders = sorted(path.name for path in tree.iterdir() if path.name not in BESIDE and has_sources(path))
     problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
@@ -74,7 +78,10 @@ def problems_of(tree: Path) -> list[str]:
 
 
 def includes_go_down(root: Path) -> list[str]:
-    """Includes go to the same folder or to a lower floor, name their folder, and form no circle."""
+    """Checks that includes go to the same folder or to a lower floor, name their folder, and form no cycle.
+
+    Returns one line per violation.
+    """
     return [f"{tree.relative_to(root)}/{problem}" for tree in trees(root) for problem in problems_of(tree)]
 
 

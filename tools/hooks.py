@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hooks that PyTorch calls on a device, and the package that has each: checked, and written as a page and a table.
+"""Checks the table of the hooks that PyTorch calls on a backend, and generates a page and a JSON file from it.
 
-The hooks are listed in the doctor (QUESTIONS), their implementations in the doctor.toml of each package; the README of
-openreg-doctor describes both. PAGE, for readers, and MODELS, where the doctor finds code that authors of a backend may
-copy, are made from them. tools/providers.py writes both, and the table of packages that are not installed.
+The file QUESTIONS of the doctor lists the hooks, and the doctor.toml of each package lists its implementations. The
+README of openreg-doctor describes both formats. PAGE is for readers. From MODELS the doctor names code that authors of
+a backend may copy. tools/providers.py writes both files, and the table of packages that are not installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUP = "openreg_doctor.packages"
 
 OLDEST = SUPPORTED[0]
 IMPLEMENTED = "implemented"
-# How any other status begins: it says why there is nothing to implement.
+# The beginnings of all other statuses, which state why there is nothing to implement.
 OTHER_STATUSES = ("not applicable: ", "inherited: ")
 WHERE = "the repository of openreg"
 
@@ -45,19 +45,19 @@ the oldest one that is served.
 
 @dataclass(frozen=True)
 class Row:
-    """One hook, or a few that belong together, that PyTorch calls."""
+    """One hook that PyTorch calls, or a few that belong together."""
 
     group: str
     name: str
-    reader: str
-    status: str
+    reader: str  # the code that uses it
+    status: str  # IMPLEMENTED, or why there is nothing to implement
     code: tuple[Path, ...]
     tests: tuple[tuple[Path, str], ...]  # file and function
     since: str = ""  # a release of PyTorch; empty: the oldest one that is served
 
     @property
     def key(self) -> str:
-        """How the doctor calls it."""
+        """Returns the doctor's name of the row."""
         return f"{self.group}.{self.name}"
 
 
@@ -73,19 +73,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A package's doctor.toml."""
+    """The content of a package's doctor.toml."""
 
     package: Package
-    place: Path  # below the root
+    place: Path  # of the file, relative to the root
     data: Mapping[str, Any]
 
     @property
     def folder(self) -> Path:
-        """The package's folder, below the root."""
+        """Returns the package's folder, relative to the root."""
         return Path("packages") / self.package.folder.name
 
     def rows(self) -> dict[tuple[str, str], Mapping[str, Any]]:
-        """What it says of each row, by group and name; the code is that of the group where a row says nothing else."""
+        """Returns the entries for rows, by group and name. An entry without code and status has the group's code."""
         return {
             (group, name): {**({} if "status" in entry else {"code": entries.get("code", [])}), **entry}
             for group, entries in self.data.get("hooks", {}).items()
@@ -95,7 +95,7 @@ class Declaration:
 
 
 def declarations(root: Path = ROOT) -> list[Declaration]:
-    """The files of all packages, first of the ones that bring a device up."""
+    """Returns the declarations of all packages, first of those that initialize a device."""
     found = []
     for package in discover(root).values():
         place = Path("packages") / package.folder.name / "src" / package.import_name / DECLARATION
@@ -105,7 +105,7 @@ def declarations(root: Path = ROOT) -> list[Declaration]:
 
 
 def load(root: Path = ROOT) -> list[Group]:
-    """The table: the questions in the order of their file, then those that packages add."""
+    """Returns the table: the groups of QUESTIONS in their order, each with the rows that packages add at its end."""
     questions, declared = read_toml(root / QUESTIONS), declarations(root)
     return [
         Group(key, table["title"], table["about"], tuple(_rows(key, table, declared)))
@@ -136,7 +136,7 @@ def answers(row: Mapping[str, Any]) -> bool:
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """One line for each thing that the files say and that is not so."""
+    """Returns one line for each error in the declarations, and for each row without implementation or test."""
     groups = load(root)
     known = {row.key for group in groups for row in group.rows}
     found = [problem for group in groups for row in group.rows for problem in problems_of(root, row)]
@@ -154,7 +154,7 @@ def problems(root: Path = ROOT) -> list[str]:
 
 
 def problems_of(root: Path, row: Row) -> Iterator[str]:
-    """The same for one row."""
+    """Yields one line for each error of a row."""
     place = row.key
     if row.status == IMPLEMENTED:
         if not row.code:
@@ -173,12 +173,12 @@ def problems_of(root: Path, row: Row) -> Iterator[str]:
 
 
 def link(target: Path, text: str) -> str:
-    """A link from the page to a file of the repository."""
+    """Returns a Markdown link from the page to a file of the repository."""
     return f"[{text}]({Path(os.path.relpath(target, PAGE.parent)).as_posix()})"
 
 
 def render_row(row: Row) -> str:
-    """One line of the Markdown table."""
+    """Returns the line of a row in the Markdown table."""
     names = "<br>".join(f"`{name}`" for name in row.name.split(", ")) if " " in row.name else f"`{row.name}`"
     code = "<br>".join(link(path, path.name) for path in row.code)
     tests = [f"{link(path, path.stem)}: {name.removeprefix('test_').replace('_', ' ')}" for path, name in row.tests]
@@ -186,7 +186,7 @@ def render_row(row: Row) -> str:
 
 
 def render(root: Path = ROOT) -> str:
-    """The page."""
+    """Returns the text of the page."""
     parts = [HEADING]
     for group in load(root):
         parts.append(f"\n## {group.title}\n\n{group.about}\n\n")
@@ -206,7 +206,10 @@ def models(root: Path = ROOT) -> dict[str, Any]:
 
 
 def absent_packages(root: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What the doctor says of each of these packages where it is not installed; without those that declare nothing."""
+    """Returns the doctor's data about each of these packages, for users who have not installed it.
+
+    Leaves out packages without a declaration.
+    """
     declared = {item.package.name: item for item in declarations(root)}
     return {
         name: {

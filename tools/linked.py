@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Installs a distribution in a second environment with links to the files of the first.
 
-pip takes a minute of a processor to unpack and compile torch, and each session has an environment of its own.
+Each nox session has an environment of its own, and pip takes a minute of processor time to unpack and compile torch.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tools.packages import requirement_name
 
 
 def link_distribution(name: str, source: Path, target: Path) -> None:
-    """Links the files of a distribution, and of all that it needs, from one environment into another.
+    """Links the files of a distribution and of all its requirements from one environment into another.
 
-    What the second environment has is left as it is, whatever its version. Programs are left out, as each names the
-    interpreter that it was installed for.
+    Distributions that the second environment has are left unchanged, whatever their version. Programs are not linked,
+    because each contains the path of the interpreter for which it was installed.
     """
     (site,) = target.glob(SITE_PACKAGES)
     present = {requirement_name(item.name) for item in distributions(path=[str(site)])}
@@ -32,7 +32,7 @@ def link_distribution(name: str, source: Path, target: Path) -> None:
 
 
 def needed_by(name: str, environment: Path) -> Iterator[Distribution]:
-    """The distribution of that name in an environment, and all that it needs there; nothing where it is not."""
+    """Yields a distribution of an environment and all that it requires there; nothing if it is not installed."""
     (site,) = environment.glob(SITE_PACKAGES)
     installed = {requirement_name(item.name): item for item in distributions(path=[str(site)])}
     waiting, seen = [requirement_name(name)], set()
@@ -61,5 +61,5 @@ def _link_files(distribution: Distribution, site: Path) -> None:
 def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
-    except OSError:  # another disk, or one without links
+    except OSError:  # another file system, or one without hard links
         shutil.copy2(source, target)

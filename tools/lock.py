@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of nox at a time builds wheels and fills environments: two would write the same files."""
+"""Lets only one run of nox at a time build wheels and fill environments, because two would write the same files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from filelock import FileLock, Timeout
 
 from tools.packages import refuse
 
-# The environment variable that names the folder which this process, or the one that started it, has locked.
+# The environment variable that names the folder that this process, or the one that started it, has locked.
 VARIABLE = "NOX_FOLDER_LOCKED"
 
 _kept: list[FileLock] = []  # an unreferenced lock would be released
 
 
 def lock(folder: Path) -> None:
-    """Locks a folder of nox until this process ends; ends the process with status 2 where another run has it.
+    """Locks a folder of nox until this process ends. Ends the process with status 2 if another run has locked it.
 
-    What a run starts works under its lock: the sessions that run beside each other, and nox within a session.
+    Processes that a run starts share its lock: sessions that run in parallel, and nox inside a session.
     """
     folder = folder.resolve()
     if os.environ.get(VARIABLE) == str(folder) or "--parallel-worker" in sys.argv:

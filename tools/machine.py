@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a machine needs for the first build. It is looked for before anything is downloaded."""
+"""Checks that the machine has a C++ compiler and room on its disk for the first build, before any download."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from tools._platform import FINDS_COMPILERS_ITSELF
 
-# Bytes for the build environment with torch, the build trees of all packages and an environment that uses them, as
-# measured on Linux. All sessions together take about twice as much.
+# Free bytes that the first build needs: for the build environment with torch, the build trees of all packages and an
+# environment that uses them, as measured on Linux. All sessions together take about twice as much.
 ROOM = 4 * 2**30
 
-# As CMake looks for them.
+# The names of compilers for which CMake searches.
 COMPILERS = ("c++", "g++", "clang++")
 
 
 def lacks_compiler() -> str | None:
-    """Returns what to do where no C++ compiler is found; None if one is, or if CMAKE_ARGS names one."""
+    """Returns a message with the remedy if no C++ compiler is found; None if one is, or if CMAKE_ARGS names one."""
     if FINDS_COMPILERS_ITSELF or "CMAKE_CXX_COMPILER" in os.environ.get("CMAKE_ARGS", ""):
         return None
     named = os.environ.get("CXX", "")
@@ -35,7 +35,7 @@ def lacks_compiler() -> str | None:
 
 
 def lacks_room(folder: Path) -> str | None:
-    """What to do where a folder's disk is too full for the first build; None where it is not."""
+    """Returns a message with the remedy if a folder's disk is too full for the first build; None if it is not."""
     free = shutil.disk_usage(folder).free
     if free >= ROOM:
         return None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every native package for macOS on arm64, from any system: zig compiles and links against torch's own wheel.
+"""Cross-compiles the native packages for macOS on arm64 with zig, against the libraries of torch's wheel.
 
-What is made is looked at and thrown away, for zig links its C++ library into each file where macOS has one to share.
+The results are only checked, and not distributed, because zig links its C++ library statically into each file, and
+macOS has a shared one.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from tools.stopwatch import Stopwatch
 TARGET = "aarch64-macos"
 PLATFORM = "macosx_14_0_arm64"  # of torch's wheels
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-# Of the wheel, what a build looks for.
+# The parts of the wheel that a build uses.
 NEEDED = ("torch/include/", "torch/lib/", "torch/version.py", "torch/__init__.py")
 
 
 def build_for_macos(session: nox.Session, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
-    """Builds the packages that the arguments name, or all that have C++, after those that they need."""
+    """Builds and checks the packages that the session's arguments name, or all that have C++.
+
+    Each is built after the packages that it needs.
+    """
     native = [name for name, package in packages.items() if (package.folder / "CMakeLists.txt").exists()]
     unknown = set(session.posargs) - set(native)
     if unknown:
@@ -46,12 +50,12 @@ def build_for_macos(session: nox.Session, packages: Mapping[str, Package], stopw
 
 
 def site_packages(place: Path) -> Path:
-    """Where torch and the packages lie as in an environment on macOS."""
+    """Returns the folder that contains torch and the packages, as an environment on macOS does."""
     return place / f"python{PYTHON}" / "site-packages"
 
 
 def unpack_torch(session: nox.Session, place: Path) -> None:
-    """The wheel's headers and libraries, unpacked once for each version."""
+    """Downloads torch's wheel for macOS, and unpacks its headers and libraries, once for each version."""
     download = ("--only-binary=:all:", "--no-deps", "--platform", PLATFORM, "--python-version", PYTHON)
     release = f"torch=={torch_release.current()}.*"
     session.run("python", "-m", "pip", "download", *download, "--dest", str(place / "download"), release)
@@ -66,10 +70,10 @@ def unpack_torch(session: nox.Session, place: Path) -> None:
 
 
 def build_package(session: nox.Session, package: Package, place: Path) -> None:
-    """Compiles and links a package and puts it where the next one finds it."""
+    """Compiles and links a package, and installs it where later builds find it."""
     build = place / f"python{PYTHON}" / package.name
     prefix = site_packages(place) / package.import_name
-    # The torch of the target; nothing of it is imported.
+    # CMake finds the torch of the target there; nothing of it is imported.
     env = {**zig_environment(session), "PYTHONPATH": str(site_packages(place))}
     session.run("cmake", "-S", str(package.folder), "-B", str(build), *configure(place), env=env)
     session.run("cmake", "--build", str(build), env=env)
@@ -78,10 +82,10 @@ def build_package(session: nox.Session, package: Package, place: Path) -> None:
 
 
 def configure(place: Path) -> list[str]:
-    """The arguments of CMake.
+    """Returns the arguments of CMake.
 
-    Python's headers are this machine's, for they differ from macOS's by what no package uses; so are the names of
-    extension modules.
+    Python's headers and the names of extension modules are those of this machine. The headers differ from those of
+    macOS only in parts that no package uses.
     """
     return [
         *configure_cross(TARGET),

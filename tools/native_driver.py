@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated device, and what else needs no torch: for other operating systems, and under sanitizers.
+"""Builds and tests the C++ that needs no torch, such as the driver: for other systems, and under sanitizers.
 
-What runs programs of other systems here is not on PyPI.
+Emulators run programs of other systems here. They are not on PyPI, so they must be installed before.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "stress"
-# What describes a stress program that a package brings, beside its CMakeLists.txt (run_stress.py).
+# The file that describes a stress program of a package, beside its CMakeLists.txt (run_stress.py).
 STRESS = "stress.json"
 ZIG = "ziglang==0.17.*"
 TIDY = "clang-tidy==23.1.4"
-# What each check of .clang-tidy has to find.
+# Faulty code that each check of .clang-tidy has to report.
 FAULTS = {
     "bugprone-exception-escape": "void escape() noexcept { throw 1; }",
     "cppcoreguidelines-avoid-non-const-global-variables": "int changes = 0;",
     "readability-identifier-naming": "class snake_case {};",
 }
 
-# The systems besides Linux that torch has wheels for. Both come with libc++ as their C++ library.
+# The systems besides Linux for which torch has wheels. The C++ library of both targets is libc++.
 CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
 
 
@@ -50,7 +50,7 @@ def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
 
 
 def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:
-    """Builds the driver for each target that has an emulator, and runs its native tests under that."""
+    """Builds the driver for each target that has an emulator, and runs its C++ tests under the emulator."""
     targets = session.posargs or list(EMULATORS)
     unknown = set(targets) - set(EMULATORS)
     if unknown:
@@ -60,7 +60,8 @@ def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:
         refuse(f"emulated: {problem}")
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, ZIG)
-    # Wine keeps its idea of a Windows disk there. It neither writes notes nor offers to download what we do not use.
+    # WINEPREFIX is the folder of Wine's virtual disk. The other variables switch off debug output, and offers to
+    # download components that these programs do not use.
     wine = {
         "WINEPREFIX": str(session.cache_dir.resolve() / "wine"),
         "WINEDEBUG": "-all",
@@ -74,13 +75,16 @@ def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:
 
 
 def zig_environment(session: nox.Session) -> dict[str, str]:
-    """Where zig keeps the C++ libraries that it compiles on first use of a target, which takes most of the time."""
+    """Returns the variables that make zig keep its caches in nox's folder.
+
+    zig compiles the C++ libraries of a target on its first use, which takes most of the time.
+    """
     folder = str(session.cache_dir.resolve() / "zig")
     return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
 
 
 def build_cross(session: nox.Session, target: str) -> Path:
-    """Builds the project of the driver's programs for a target; gives the folder."""
+    """Builds the project of the driver's programs for a target, and returns the build folder."""
     build = session.cache_dir.resolve() / "build-trees" / f"native-{target}"
     session.run("cmake", "-S", str(PROJECT), "-B", str(build), *configure_cross(target), env=zig_environment(session))
     session.run("cmake", "--build", str(build), env=zig_environment(session))
@@ -88,12 +92,12 @@ def build_cross(session: nox.Session, target: str) -> Path:
 
 
 def configure_cross(target: str) -> list[str]:
-    """The arguments of CMake for a target, whatever is built."""
+    """Returns the arguments of CMake for a target, for any project."""
     return [
         *("-G", "Ninja"),
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}",
         f"-DOPENREG_CROSS_TARGET={target}",
-        # The name, for the tools of a session come first on its path.
+        # A name instead of a path, because the programs of a session come first on its path.
         "-DOPENREG_CROSS_PYTHON=python",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DOPENREG_WARNINGS_AS_ERRORS=ON",
@@ -102,14 +106,14 @@ def configure_cross(target: str) -> list[str]:
 
 
 def brought_programs() -> list[Path]:
-    """The folders of the stress programs that packages bring."""
+    """Returns the folders of the stress programs that packages provide."""
     return sorted(path.parent for path in ROOT.glob(f"packages/*/tests/*/{STRESS}"))
 
 
 def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, seconds: int = 8) -> None:
-    """Runs the stress programs under a sanitizer, after seeing that the sanitizer reports planted faults.
+    """Runs the stress programs under a sanitizer, after a check that the sanitizer reports planted faults.
 
-    The arguments of the session come after `seconds`, and may change it.
+    Each program runs for `seconds`, unless the arguments of the session change that.
     """
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS)
@@ -122,12 +126,12 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
 
 
 def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
-    """Runs clang-tidy on the device and what else needs no torch, after seeing that it reports each kind of fault."""
+    """Runs clang-tidy on the C++ that needs no torch, after a check that it reports a planted fault of each kind."""
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, TIDY)
     build = session.cache_dir.resolve() / "build-trees" / "native-tidy"
     folders = f"-DOPENREG_STRESS_FOLDERS={';'.join(folder.as_posix() for folder in brought_programs())}"
-    # The files are chosen by their names, which a unity build does not compile.
+    # clang-tidy selects files by their names, and a unity build does not compile them one by one.
     each_file = ("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DOPENREG_UNITY_BUILD=OFF")
     session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", *each_file, folders)
     planted = build / "planted.cpp"
@@ -142,12 +146,12 @@ def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
 
 
 class Emulator(NamedTuple):
-    """A program that is given another one, what it needs besides, and the packages of Debian and Ubuntu with it."""
+    """A program that runs programs of another system, and the packages of Debian and Ubuntu that contain it."""
 
     program: str
     packages: str
     root: str = ""  # the folder with the loader and the C library of the target
-    oldest: int = 0  # major version
+    oldest: int = 0  # the oldest major version that works
 
 
 # By target, as zig names it. Wine 8 does not know the reserved ranges (placeholders) that platform_windows_memory.cpp
@@ -159,7 +163,7 @@ EMULATORS = {
 
 
 def command(target: str) -> list[str]:
-    """What comes before the name of a program for a target; nothing where that cannot run here."""
+    """Returns the command that precedes a program for a target; empty if such programs cannot run here."""
     emulator = EMULATORS.get(target)
     program = shutil.which(emulator.program) if emulator else None
     if emulator is None or program is None or not Path(emulator.root or "/").is_dir():
@@ -172,7 +176,7 @@ def command(target: str) -> list[str]:
 
 
 def missing(targets: Iterable[str]) -> str:
-    """What has to be installed before programs for these targets can run, with the command; or nothing."""
+    """Returns a message about what has to be installed to run programs for these targets; empty if nothing."""
     lacking = {target: EMULATORS[target] for target in targets if not command(target)}
     lines = [
         f"  {target} needs {item.program}" + (f" {item.oldest}.0 or later" if item.oldest else f" and {item.root}")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a package of the common shape, complete and working, to change into one's own.
+"""Creates a package that is complete and works, for its author to change.
 
 usage: python -m tools.new_package openreg-NAME "What it does, in one sentence"
 
-It has an operator, a name in torch.openreg, an observer of the device, and something to do when Inductor is imported;
-what is not wanted is taken out. The package is a copy of templates/package under another name: nothing there is a
-placeholder that a compiler or a linter would stumble over, and nothing outside of the new package and its example has
-to be edited.
+The package has an operator, a name in torch.openreg, an observer of the device, which is called for its tasks, and a
+function that runs when Inductor is imported. The author removes what is not needed. The package is a copy of
+templates/package under another name. The template contains no placeholders that compilers or linters would reject, and
+no file outside of the new package and its example has to be edited.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tools.packages import ROOT, refuse
 TEMPLATE = Path("templates/package")
 EXAMPLE = "example.py"
 DESCRIPTION = "One more operator for the openreg device"
-# What can stand in pyproject.toml and as the beginning of a docstring, which ends it with a full stop.
+# A description stands in pyproject.toml, and at the beginning of a docstring, which adds the full stop.
 LONGEST_DESCRIPTION = 100
 SENTENCE = re.compile(rf'(?=.{{1,{LONGEST_DESCRIPTION}}}$)\S([^"\\\n]*[^"\\\s.])?')
 NAME = re.compile(r"openreg(-[a-z][a-z0-9]*)+")
-# The lines of the template that contain the name have room for so many characters.
+# The lines of the template that contain the name have room for this number of characters.
 LONGEST_NAME = 32
 
 
 def create(root: Path, name: str, description: str) -> list[Path]:
-    """Writes the package and its example; gives the files. Raises ValueError for a bad name or description."""
+    """Writes the package and its example, and returns the files. Raises ValueError for a bad name or description."""
     short = name.removeprefix("openreg-").replace("-", "_")
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME or keyword.iskeyword(short):
         raise ValueError(
@@ -58,14 +58,14 @@ def create(root: Path, name: str, description: str) -> list[Path]:
 
 
 def renamed(text: str, name: str, description: str) -> str:
-    """Text of the template for another package."""
+    """Returns a text of the template with the name and the description of another package."""
     short = name.removeprefix("openreg-").replace("-", "_")
     text = text.replace(DESCRIPTION, description).replace("openreg-example", name)
     return re.sub(r"(openreg_|openreg::)example|example(?=_scale)", rf"\g<1>{short}", text)
 
 
 def main(arguments: list[str]) -> None:
-    """Makes the package and prints what to do next."""
+    """Creates the package and prints what to do next."""
     if len(arguments) != 2:
         refuse('usage: python -m tools.new_package openreg-NAME "What it does, in one sentence"')
     name, description = arguments

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The environment of one session: a package, what it declares, and nothing else of this repository."""
+"""Fills the environment of a nox session with one package and its requirements, and runs its tests there."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tools.environments import empty_directory, fill, holds, installed_distribut
 from tools.packages import ROOT, Package, siblings
 from tools.wheelhouse import Wheelhouse
 
-# Of noxfile.py, for sessions that run others, or import what imports nox.
+# The version of nox that noxfile.py needs, for sessions that run other sessions or import modules that import nox.
 NOX = "nox>=2026.10.20"
 # The arguments of an interpreter that runs tests from any directory.
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
 
 
 class PackageSession:
-    """The environment of one session, holding one package and what it declares."""
+    """The environment of one session, which contains one package and its requirements."""
 
     def __init__(self, session: nox.Session, wheelhouse: Wheelhouse) -> None:
         self._session = session
@@ -28,10 +28,10 @@ class PackageSession:
         self._requested = ""
 
     def install(self, name: str, *others: str, extra: str = "") -> None:
-        """The wheel of `name`, what it declares, and `others`, further packages of ours or from the package index.
+        """Installs the wheel of `name`, its requirements, and `others`: packages of this repository or of the index.
 
-        The environment may have served before: whatever openreg distribution it holds is removed
-        first, unless it is exactly the set of wheels wanted now.
+        The environment may be left from an earlier run. Its openreg distributions are removed first, unless they are
+        exactly the wanted wheels.
         """
         session = self._session
         self._package = self._wheelhouse.packages[name]
@@ -51,19 +51,19 @@ class PackageSession:
                 session.error(f"others than the wheels in {self._wheelhouse.dist} were installed: {found}")
 
     def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
-        """Runs a command from an empty directory, with these environment variables and none meant for others."""
+        """Runs a command in an empty directory, with these environment variables, without those for other processes."""
         env = session_variables([self._requested] if self._requested else [])
         env.update(settings or {})
         with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
 
     def test(self) -> None:
-        """The package's own tests. Further arguments of the nox command go to pytest."""
+        """Runs the package's own tests. Further arguments of the nox command go to pytest."""
         assert self._package is not None, "install() comes first"
         self.run("pytest", "python", *PYTEST, str(self._package.folder / "tests"), *self._session.posargs)
 
 
 def example_scripts(name: str) -> list[Path]:
-    """The examples of a package: examples/<package>.py and examples/<package>-<topic>.py."""
+    """Returns the examples of a package: examples/<package>.py and examples/<package>-<topic>.py."""
     folder = ROOT / "examples"
     return [path for path in sorted([folder / f"{name}.py", *folder.glob(f"{name}-*.py")]) if path.exists()]

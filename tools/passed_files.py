@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/trace/files.json says of the way of one operator, as a page shows it; tools/trace.py writes that file."""
+"""Formats docs/trace/files.json, the record of the source files that one operator executes, for a page of the guide.
+
+tools/trace.py writes the record.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RECORD = Path("docs", "trace", "files.json")
-# The comment after a file's license line.
+# The comment after a file's license line, and the comment above a class.
 _BEGINNING = re.compile(r"\A(?:// SPDX[^\n]*\n(?=//)|/\* SPDX[^\n]*\n/\*\n)(?P<comment>(?:(?://| \*(?!/))[^\n]*\n)+)")
 _CLASS = re.compile(r"(?P<comment>(?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one thread passed up to an event: files of the repository, the number of instructions in each."""
+    """The files of the repository that one thread executed up to an event, with the number of instructions in each."""
 
     thread: str
     until: str
@@ -25,14 +28,15 @@ class Part:
 
 
 def read(root: Path) -> list[Part]:
-    """The record of a repository."""
+    """Returns the record of a repository."""
     return [Part(**item) for item in json.loads((root / RECORD).read_text("utf-8"))]
 
 
 def purpose(path: Path) -> str:
-    """The first sentence of what a file, or else the header of its name, says of itself or of its first class.
+    """Returns the first sentence of the comment at the top of a file, or else above the first class of its header.
 
-    Empty if they say nothing; what real hardware would do is not said of the file.
+    The header is that of the same name. The result is empty without such a comment. Comments about real hardware
+    (REAL HW) do not count.
     """
     public = sorted((path.parents[2] / "include").rglob(f"{path.stem}.h"))
     for candidate in (path, path.with_suffix(".h"), *public):
@@ -46,9 +50,9 @@ def purpose(path: Path) -> str:
 
 
 def table(part: Part, root: Path, link: Callable[[str], str]) -> str:
-    """The files of one part, package by package: where each stands, what it is for, its instructions.
+    """Returns a Markdown table of the files of one part: path, purpose, number of instructions.
 
-    Raises ValueError for a file that is not there any more.
+    Raises ValueError for a file that does not exist any more.
     """
     lines = ["| file | what it is | instructions |", "|---|---|---:|"]
     for name in sorted(part.files):
@@ -60,7 +64,10 @@ def table(part: Part, root: Path, link: Callable[[str], str]) -> str:
 
 
 def summary(parts: list[Part]) -> str:
-    """How many files all parts pass, by folder and together, and how many where a source and its header are one."""
+    """Returns a Markdown table of the number of executed files, by folder and in total.
+
+    The last column counts a source and its header as one.
+    """
     names = sorted({name for part in parts for name in part.files})
     rows: dict[str, list[str]] = {}
     for name in names:

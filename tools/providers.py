@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages declare that they bring and answer, written where others read it.
+"""Writes the files that are generated from the declarations of the packages.
 
 usage: python -m tools.providers
 
 A package declares in its pyproject.toml, and nowhere else,
 
 - the names that it adds to `torch.openreg`: entry points `name = "module:attribute"` of the group `openreg.names`;
-- the features that it brings, as `tensors` and `autocast`: entry points `feature = "module"` of `openreg.features`;
+- the features that it provides, such as `tensors` and `autocast`: entry points `feature = "module"` of the group
+  `openreg.features`;
 - whether it is an extra of openreg-meta: `extra = true` under `[tool.openreg]`.
 
-and in its doctor.toml, the hooks that it implements, and what the doctor prints where it is not installed
+It declares in its doctor.toml the hooks that it implements, and what the doctor prints if the package is not installed
 (tools/hooks.py).
 
-From that this writes the table with which openreg-runtime and its doctor say what to install, for the packages that
-openreg-meta brings, extras included; the extras of openreg-meta; and the page and the table of the doctor about hooks.
-What any other package brings the runtime learns where that package is installed.
+This module generates from them
+
+- the table from which messages of openreg-runtime and of the doctor name the package to install. It contains the
+  packages that openreg-meta installs, extras included. The runtime finds other packages only if they are installed.
+- the extras of openreg-meta;
+- the page and the table of the doctor about hooks.
 """
 
 from __future__ import annotations
@@ -42,21 +46,21 @@ WRITTEN = re.compile(f"(?s)(?<=\n){re.escape(BEGIN)}.*?{re.escape(END)}")
 
 
 def extras(packages: Mapping[str, Package]) -> dict[str, list[str]]:
-    """The extras of openreg-meta: one for each package that is one, named after it, and `all` of them."""
+    """Returns the extras of openreg-meta: one for each package that declares itself one, named after it, and `all`."""
     axes = [package for _, package in sorted(packages.items()) if package.is_extra]
     pins = {package.short_name: f"{package.name}=={package.torch}.*" for package in axes}
     return {**{name: [pin] for name, pin in pins.items()}, "all": list(pins.values())}
 
 
 def brought(packages: Mapping[str, Package]) -> list[str]:
-    """The packages that openreg-meta brings, extras included."""
+    """Returns the packages that openreg-meta installs, extras included."""
     wanted = [name for name, package in packages.items() if name == WHOLE or package.is_extra]
     needed = {item for name in wanted for item in closure(name, packages)}
     return [name for name in packages if name in needed]
 
 
 def planned(root: Path) -> dict[str, str]:
-    """Features that no package here brings, and the name of the package that will."""
+    """Returns the features that no package here provides yet, with the name of the package that will."""
     path = root / EXTRAS
     tables = read_toml(path) if path.is_file() else {}
     found: dict[str, str] = tables.get("tool", {}).get("openreg", {}).get("planned", {})
@@ -64,7 +68,7 @@ def planned(root: Path) -> dict[str, str]:
 
 
 def declared(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Group, name and distribution of everything that openreg-meta brings, or has planned."""
+    """Yields group, name and distribution of everything that openreg-meta provides, or that is planned."""
     packages = discover(root)
     for name in brought(packages):
         for group in (NAMES, FEATURES):
@@ -73,7 +77,7 @@ def declared(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def table_text(root: Path) -> str:
-    """Returns what the runtime reads: names and features with their distributions, and the texts of the doctor.
+    """Returns the text of TABLE: names and features with their distributions, and the texts of the doctor.
 
     The doctor prints such a text for each package above the runtime that is not installed.
     """
@@ -87,13 +91,16 @@ def table_text(root: Path) -> str:
 
 
 def with_extras(text: str, packages: Mapping[str, Package]) -> str:
-    """The pyproject.toml of openreg-meta with its extras written anew."""
+    """Returns the text of openreg-meta's pyproject.toml with the current extras."""
     lines = "".join(f"{name} = {json.dumps(pins)}\n" for name, pins in extras(packages).items())
     return WRITTEN.sub(f"{BEGIN}{lines}{END}", text)
 
 
 def brought_by_one_package(root: Path) -> list[str]:
-    """A name of torch.openreg and a feature are declared by one package; tests/subsets loads them."""
+    """Checks that only one package declares each name of torch.openreg and each feature; tests/subsets loads them.
+
+    Returns one line per violation.
+    """
     problems = []
     owners: dict[tuple[str, str], str] = {}
     for group, point, name in declared(root):
@@ -104,7 +111,7 @@ def brought_by_one_package(root: Path) -> list[str]:
 
 
 def texts(root: Path) -> dict[Path, str]:
-    """Every file that is written of what packages declare, and its text."""
+    """Returns every generated file, with its current text."""
     return {
         TABLE: table_text(root),
         EXTRAS: with_extras((root / EXTRAS).read_text("utf-8"), discover(root)),
@@ -114,7 +121,7 @@ def texts(root: Path) -> dict[Path, str]:
 
 
 def changed(root: Path) -> dict[Path, str]:
-    """Those that say something else today."""
+    """Returns the generated files that are missing or out of date, with their current texts."""
     return {
         path: text
         for path, text in texts(root).items()
@@ -123,7 +130,7 @@ def changed(root: Path) -> dict[Path, str]:
 
 
 def declarations_are_written(root: Path) -> list[str]:
-    """What is made of the packages' declarations is what they declare."""
+    """Checks that the generated files are current. Returns one line per violation."""
     problems = [f"{path.as_posix()}: not what the packages declare: {COMMAND}" for path in changed(root)]
     if not WRITTEN.search((root / EXTRAS).read_text("utf-8")):
         problems.append(f"{EXTRAS.as_posix()}: no place for the extras, from {BEGIN.strip()!r} to {END.strip()!r}")
@@ -131,7 +138,7 @@ def declarations_are_written(root: Path) -> list[str]:
 
 
 def write(root: Path) -> list[Path]:
-    """Writes what changed; gives the files."""
+    """Writes the files that changed, and returns them."""
     found = changed(root)
     for path, text in found.items():
         (root / path).write_text(text, encoding="utf-8")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Adds the operators of docs/operators/adding.md to a copy of openreg-ops, as the page says, and nothing else.
+"""Adds the operators of docs/operators/adding.md to a copy of openreg-ops, exactly as the page describes.
 
-The copy is made without those that openreg has. `nox -s recipe` builds it and runs tests/recipe, which also makes the
-mistakes that the page shows. By hand, in an environment with torch, openreg-runtime, scikit-build-core, cmake and
-ninja: `python -m tools.recipe FOLDER`.
+openreg-ops has these operators, so they are removed from the copy first. `nox -s recipe` builds the copy and runs
+tests/recipe, which also makes the mistakes that the page shows. By hand, in an environment with torch, openreg-runtime,
+scikit-build-core, cmake and ninja: `python -m tools.recipe FOLDER`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tools.wheelhouse import Wheelhouse, unchanged_headers
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"
 TESTS = ROOT / "tests" / "recipe"
-FOLDER = "OPENREG_TEST_RECIPE"  # the variable that names the copy for these tests
+FOLDER = "OPENREG_TEST_RECIPE"  # the environment variable that names the folder of the copy for these tests
 MISTAKES = "## What refuses a mistake"
 SAID = re.compile(r"(?ms)\A\s*```text\n(.*?)^```$")
-# What the copy lacks at first: declarations, and what only they need. A pattern fits once.
+# The code that is removed from the copy, by file: registrations, and what only they need. Each pattern matches once.
 TAKEN_OUT = {
     "csrc/operators/unary/unary.cpp": (
         r"  structured<meta::structured_erfinv,.*?;\n",
@@ -53,25 +53,28 @@ TAKEN_OUT = {
     "tests/test_random.py": (r' +"cauchy": .*?\n',),
 }
 TAKEN_OUT_NAMES = re.compile(r"(?i)\b(?:structured_|meta_|op::|k)?(?:erfinv_?|frexp|cauchy_?)\b")
-# Without the optimizers of the compiler, which take half of the time: the operators do what they do.
+# A build type without the compiler's optimizations, which take half of the time and do not change results.
 BUILD_TYPE = "Recipe"
 
 
 class RecipeError(Exception):
-    """A page that cannot be followed; the message says what a reader would stumble over."""
+    """An error for a page that cannot be followed. The message states what a reader would run into."""
 
 
 @dataclass(frozen=True)
 class Addition:
-    """A block of code, and where the page says that it belongs."""
+    """A block of code of the page, and the place to which the page adds it."""
 
     path: str
     where: str  # after, before, instead of, at the end, a new file
-    line: str  # a part of the line that is meant, which no other line has
+    line: str  # a part of the line that `where` refers to, which no other line has
     code: str
 
     def apply(self, text: str | None) -> str:
-        """The text of the file, which is None where there is none, with the block."""
+        """Returns the text of the file with the block. `text` is None if the file does not exist.
+
+        Raises RecipeError if the page does not fit the file.
+        """
         if (text is None) != (self.where == "a new file"):
             raise RecipeError(f"{self.path}: {'there is no such file' if text is None else 'the file exists'}")
         if text is None:
@@ -89,14 +92,14 @@ class Addition:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A block that is wrong, and what refuses it says, with `...` for anything."""
+    """A wrong block, and the message of the tool that rejects it, with `...` for any text."""
 
     addition: Addition
     said: str
 
 
 def halves(page: str) -> tuple[str, str]:
-    """What the page adds, and the mistakes that it shows."""
+    """Returns the part of the page that adds operators, and the part that shows mistakes."""
     before, heading, after = page.partition(MISTAKES)
     if not heading:
         raise RecipeError(f"the page has no heading {MISTAKES!r}")
@@ -104,17 +107,17 @@ def halves(page: str) -> tuple[str, str]:
 
 
 def addition(match: re.Match[str]) -> Addition:
-    """What one block says."""
+    """Returns the addition for a match of ADDITION."""
     return Addition(match["path"], match["where"] or match["whole"], match["line"] or "", match["code"])
 
 
 def additions(page: str) -> list[Addition]:
-    """All that the page adds, in its order."""
+    """Returns all additions of the page, in its order."""
     return [addition(match) for match in ADDITION.finditer(halves(page)[0])]
 
 
 def mistakes(page: str) -> list[Mistake]:
-    """The mistakes of the page, each with the block of text below it."""
+    """Returns the mistakes of the page, each with the message in the block below it."""
     wrong = halves(page)[1]
     found = []
     for match in ADDITION.finditer(wrong):
@@ -126,18 +129,18 @@ def mistakes(page: str) -> list[Mistake]:
 
 
 def is_said(said: str, output: str) -> bool:
-    """Whether an output has what the page shows; compilers quote in several ways."""
+    """Returns True if an output contains the message of the page, whatever quotation marks a compiler uses."""
     plain = " ".join(re.sub("[\u2018\u2019`]", "'", output).split())
     return re.search(".*".join(re.escape(part) for part in said.split("...")), plain) is not None
 
 
 def read(path: Path) -> str | None:
-    """The text of a file, None where there is none."""
+    """Returns the text of a file; None if it does not exist."""
     return path.read_text("utf-8") if path.is_file() else None
 
 
 def without_operators() -> dict[str, str]:
-    """The files of the package that change, without what the page adds."""
+    """Returns the texts of the package's files that contain the operators, without the operators, by their paths."""
     result = {}
     for path, patterns in TAKEN_OUT.items():
         text = (PACKAGE / path).read_text("utf-8")
@@ -150,12 +153,12 @@ def without_operators() -> dict[str, str]:
 
 
 def left_over(texts: Iterable[str]) -> list[str]:
-    """The lines that still name what was taken out."""
+    """Returns the lines that still name a removed operator."""
     return [line for text in texts for line in text.splitlines() if TAKEN_OUT_NAMES.search(line)]
 
 
 def changed_files(page: str) -> dict[str, str]:
-    """The files of the package that differ when the page has been followed, by their paths."""
+    """Returns the texts of the package's files that the copy changes, after all additions, by their paths."""
     result = without_operators()
     for item in additions(page):
         present = result.get(item.path)
@@ -164,21 +167,21 @@ def changed_files(page: str) -> dict[str, str]:
 
 
 class Copy:
-    """A copy of the package with the page's operators, its build and where it is installed."""
+    """A copy of the package with the page's operators, its build folder, and the folder in which it is installed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.package = folder / "openreg-ops"
         self.build = folder / "build"
         self.site = folder / "site"
-        # CMake and Ninja of the environment; compilers speak English.
+        # CMake and Ninja of this environment come first, and compilers print their messages in English.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         parallel = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(usable_cores()))
         self._environment = {**os.environ, "PATH": path, "LC_ALL": "C", "CMAKE_BUILD_PARALLEL_LEVEL": parallel}
         self._environment.pop("PYTHONPATH", None)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Runs a program and keeps what it prints, whichever way."""
+        """Runs a program in the folder, and returns its result with both outputs in `stdout`."""
         return subprocess.run(
             command,
             env=self._environment,
@@ -190,10 +193,11 @@ class Copy:
         )
 
     def make(self, page: str) -> None:
-        """Copies, builds a wheel and installs it, into a folder that takes precedence by PYTHONPATH."""
+        """Copies the package, builds a wheel and installs it into a folder that takes precedence by PYTHONPATH."""
         copy_folder(PACKAGE, self.package, changed_files(page))
         pip = (sys.executable, "-m", "pip")
-        # File by file, so that a mistake is compiled again alone, and each file shows that it includes what it needs.
+        # Without a unity build, a mistake costs the compilation of one file, and each file has to include what it
+        # needs.
         settings = (
             *(f"build-dir={self.build}", f"cmake.build-type={BUILD_TYPE}"),
             "cmake.define.OPENREG_UNITY_BUILD=OFF",
@@ -208,7 +212,7 @@ class Copy:
         self.install(self.site)
 
     def install(self, target: Path) -> None:
-        """Puts the wheel into a folder."""
+        """Installs the wheel into a folder."""
         shutil.rmtree(target, ignore_errors=True)
         (wheel,) = (self.folder / "wheels").glob("*.whl")
         self._demand(
@@ -216,7 +220,7 @@ class Copy:
         )
 
     def compile(self) -> subprocess.CompletedProcess[str]:
-        """Compiles what changed and links."""
+        """Compiles the files that changed, and links."""
         return self.run("cmake", "--build", str(self.build), "--target", "_C")
 
     def _demand(self, *command: str) -> None:
@@ -249,7 +253,7 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
 
 
 def main() -> None:
-    """Follows the page below the folder that the command line names."""
+    """Follows the page in the folder that the command line names."""
     folder = Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     Copy(folder).make(PAGE.read_text("utf-8"))

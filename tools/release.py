@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A release from beginning to end: what would be uploaded is made, checked, installed by name and used.
+"""Makes a release without uploading it: builds all files, checks them, installs them by name and runs the examples.
 
 Fills dist/release/ with the sdists and wheels of all packages, and puts the bill of materials beside that folder.
 Nothing is uploaded.
@@ -22,12 +22,12 @@ from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, stem, wheel_of
 
 PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", NOX, "scikit-build-core>=0.11")
-# What the rebuild needs of the repository besides the sdists.
+# The files that a build from sdists needs from the repository.
 TO_BUILD = ("noxfile.py", "tools")
 
 
 def number_of(packages: Mapping[str, Package]) -> str:
-    """The number of the release, the last part of the version of every package. Ends the command if they differ."""
+    """Returns the number of the release, the last part of every package's version. Ends the command if they differ."""
     versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
     numbers = {package.version.rpartition(".")[2] for package in packages.values()}
     if len(numbers) != 1:
@@ -36,7 +36,7 @@ def number_of(packages: Mapping[str, Package]) -> str:
 
 
 def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
-    """Ends the command unless the tag is that of the versions: v4 for 2.13.4, which is 2.14.4 and 2.15.4, too."""
+    """Ends the command unless the tag fits the versions: v4 fits 2.13.4, and also 2.14.4 and 2.15.4."""
     wanted = f"v{number_of(packages)}"
     if tag != wanted:
         refuse(
@@ -46,7 +46,7 @@ def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
 
 
 def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Makes everything, and uses it as a user would that has only its name."""
+    """Makes all files of a release, and uses them like a user who knows only the names of the packages."""
     packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     check_tag(session.posargs[0] if session.posargs else f"v{number_of(packages)}", packages)
     with stopwatch.step(session.name, "install"):
@@ -78,7 +78,7 @@ def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 
 
 def make_sdists(session: nox.Session, packages: Mapping[str, Package], checkout: Path, folder: Path) -> None:
-    """The sdist of every package, from a copy of the checkout: what git ignores is in none."""
+    """Makes the sdist of every package from a copy of the checkout, so that none contains files that git ignores."""
     copy_repository(checkout)
     for name in packages:
         command = ("python", "-m", "build", "--sdist", "--no-isolation", "--skip-dependency-check")
@@ -88,7 +88,7 @@ def make_sdists(session: nox.Session, packages: Mapping[str, Package], checkout:
 def build_from_sdists(
     session: nox.Session, packages: Mapping[str, Package], folder: Path, copy: Path
 ) -> dict[str, Path]:
-    """The wheels once more, in a repository whose packages are what the sdists hold."""
+    """Builds the wheels in a repository whose packages are the contents of the sdists. Returns them by package."""
     new_folder(copy)
     (copy / "packages").mkdir()
     for part in TO_BUILD:
@@ -104,21 +104,21 @@ def build_from_sdists(
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """The files that are in one of two wheels only, or differ."""
+    """Returns the files that only one of two wheels has, or that differ."""
     return sorted({file for file, _ in record_of(one) ^ record_of(other)})
 
 
 def pip_install(session: nox.Session, environment: Environment, folder: Path, *arguments: str) -> None:
-    """Installs by name into an environment: from the folder, and from the usual index."""
+    """Installs requirements into an environment, from the folder and from the usual package index."""
     pip = ("python", "-m", "pip", "--python", str(python_of(environment.folder)), "install")
     session.run(*pip, "--find-links", str(folder), *arguments)
 
 
 def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path, place: Path) -> Environment:
-    """An environment that holds what `pip install` brings for the names of all packages, and nothing else.
+    """Returns an environment that contains what pip installs for the names of all packages, and nothing else.
 
-    Not in the session's own temporary folder: the examples would make their files there too, below the settings that
-    this repository has for pytest.
+    It is not in the session's own temporary folder, because the examples would create their files there, to which the
+    repository's settings of pytest apply.
     """
     names = list(wheelhouse.packages)
     environment = Environment(session, wheelhouse.stopwatch, place, session.name, names)
@@ -132,7 +132,7 @@ def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path, 
 
 
 def write_bill(session: nox.Session, packages: Mapping[str, Package], environment: Environment, dist: Path) -> None:
-    """What an installation of everything consists of, as a CycloneDX document in dist/."""
+    """Writes the bill of materials of an installation of all packages, as a CycloneDX document in dist/."""
     meta = packages["openreg-meta"]
     bill = dist / f"openreg-{meta.version}.cdx.json"
     command = ("cyclonedx-py", "environment", "--pyproject", str(meta.folder / "pyproject.toml"))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rules that every package and test of this repository keeps, each a function of its root.
+"""Checks the rules that every package and test of this repository follows. Each check is a function of its root.
 
-What one line can break is a rule in .pre-commit-config.yaml. A check returns one line per violation, naming the file
-and what to do; an empty list is a pass.
-tests/test_repo_checks.py runs all of them on this repository and each on a tree that breaks it.
+A check returns one line per violation, which names the file and what to do. Rules that a single line can break are in
+.pre-commit-config.yaml. tests/test_repo_checks.py runs all checks on this repository, and each on a tree that breaks
+its rule.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tools.floors import NATIVE, includes_go_down
 from tools.packages import closure, discover, read_toml, siblings
 from tools.providers import TABLE, brought_by_one_package, declarations_are_written, planned
 from tools.torch_release import pins_are_of_one_release
+from tools.type_names import types_have_names_of_their_own
 
 SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 
@@ -28,12 +29,12 @@ SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typ
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
-# Code in a document, where `[](x)` is no link.
+# A block of code in a document, in which `[](x)` is no link.
 CODE_BLOCK = re.compile(r"(?ms)^ *(```+).*?^ *\1 *$")
 
 
 def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
-    """Our files with one of these endings, in a fixed order; none that a build made."""
+    """Yields the files below a folder with one of these suffixes, in a fixed order, without hidden and built ones."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.is_dir():
             if not path.name.startswith(".") and path.name not in SKIPPED_FOLDERS:
@@ -43,7 +44,7 @@ def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
 
 
 def package_shape(root: Path) -> list[str]:
-    """Every package has the same files in the same places."""
+    """Checks that every package has the same files in the same places."""
     problems = []
     for package in discover(root).values():
         place = package.folder.relative_to(root)
@@ -58,7 +59,7 @@ def package_shape(root: Path) -> list[str]:
 
 
 def same_in_every_package(root: Path) -> list[str]:
-    """Files that are copies stay copies."""
+    """Checks that files that every package has a copy of are equal."""
     problems = []
     for name in SAME_IN_EVERY_PACKAGE:
         copies = [item.folder / name for item in discover(root).values()]
@@ -72,7 +73,7 @@ def same_in_every_package(root: Path) -> list[str]:
 
 
 def names_derive_from_one(root: Path) -> list[str]:
-    """Folder, distribution, import package and CMake project of a package share one name."""
+    """Checks that folder, distribution, import package and CMake project of a package have the same name."""
     problems = []
     for package in discover(root).values():
         place = package.folder.relative_to(root)
@@ -91,7 +92,7 @@ def names_derive_from_one(root: Path) -> list[str]:
 
 
 def metadata_is_alike(root: Path) -> list[str]:
-    """Packages have the same license and README, and are for the same Pythons; wheels say what pyproject.toml says."""
+    """Checks that the packages agree in license, README, supported Pythons and classifiers, and have descriptions."""
     projects = {name: read_toml(item.folder / "pyproject.toml")["project"] for name, item in discover(root).items()}
     said = {
         name: [
@@ -108,7 +109,7 @@ def metadata_is_alike(root: Path) -> list[str]:
 
 
 def sources_listed(root: Path) -> list[str]:
-    """CMake names every source and header of a package by its path in the package, or in its CMake project."""
+    """Checks that CMake names every source and header by its path in the package, or in its CMake project."""
     problems = []
     for package in discover(root).values():
         folder = package.folder
@@ -125,7 +126,10 @@ def sources_listed(root: Path) -> list[str]:
 
 
 def documents_tell_the_truth(root: Path) -> list[str]:
-    """Links in documents lead to files; Python in a package's README is part of its example, which sessions run."""
+    """Checks that links in documents lead to files, and that a package's example contains the Python of its README.
+
+    Sessions run the examples.
+    """
     problems = []
     for path in files(root, {".md"}):
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", CODE_BLOCK.sub("", path.read_text("utf-8"))):
@@ -150,13 +154,13 @@ PLUGINS = "openreg.plugins"
 RECORD = "openreg_install_python_modules("
 QUESTION = "openreg_runtime.require_matching_build(__name__)"
 
-# Where a file of the runtime counts as a source.
+# The files and folders of the runtime that count as its source.
 SOURCES = ("src", "csrc", "include", "cmake", "tools", "CMakeLists.txt", "pyproject.toml")
 TEXTS = {".py", ".pyi", ".cpp", ".h", ".cmake", ".txt", ".toml", ".json", ".in"}
 
 
 def native_parts_ask_first(root: Path) -> list[str]:
-    """A package with native parts records what they were compiled for, and calls the runtime before it loads them."""
+    """Checks that a package with native parts records their build, and calls the runtime before it loads them."""
     problems = []
     for package in discover(root).values():
         if package.name == RUNTIME or not (package.folder / "csrc").is_dir():
@@ -179,9 +183,9 @@ def names_of(package: str) -> str:
 
 
 def runtime_names_no_other_package(root: Path) -> list[str]:
-    """The runtime knows no package that builds on it: what they bring stands in one table, written from them.
+    """Checks that the runtime's source names no package that builds on it, except in one generated table.
 
-    Its tests may ask for a package that does not need it.
+    Its pyproject.toml may name packages that its tests need, if these do not need the runtime.
     """
     packages = discover(root)
     if RUNTIME not in packages:
@@ -210,7 +214,7 @@ def runtime_names_no_other_package(root: Path) -> list[str]:
 
 
 def plugins_tell_the_doctor(root: Path) -> list[str]:
-    """A package that adds to a device ships a doctor.toml, so that its absence can be reported (tools/hooks.py)."""
+    """Checks that a package with a plug-in has a doctor.toml, so that its absence can be reported (tools/hooks.py)."""
     problems = []
     for package in discover(root).values():
         place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION
@@ -219,19 +223,22 @@ def plugins_tell_the_doctor(root: Path) -> list[str]:
     return problems
 
 
-SHORTEST_GUARD = 120  # seconds
+SHORTEST_GUARD = 120  # seconds: the least timeout of a test against a hang
 CLOCK = r"\b(?:perf_counter|monotonic|time)(?:_ns)?\(\)"
 # A difference of clock readings, or the time between events.
 DURATION = rf"{CLOCK} - |- [\w.]*{CLOCK}|\belapsed(?:_time)?\("
-# A positive number that was chosen in advance: of literals and of CONSTANTS.
+# A positive number that is fixed in advance, made of literals and CONSTANTS.
 FIXED = r"(?!0 )\(*[\dA-Z][^a-df-z<>=,]*(?=[<>=,]| and | or |$)"
-SIDE = "(?:(?! and | or )[^<>=])*"  # of a comparison
-PAUSE = r"\b(?:_sleep|delay)\("  # of the device
+SIDE = "(?:(?! and | or )[^<>=])*"  # one side of a comparison
+PAUSE = r"\b(?:_sleep|delay)\("  # a call that makes the device wait
 UNFINISHED = re.compile(r"\s*assert (?:not .*\b(?:query|stream_ready|event_ready)\(|(?!not ).*\bis_busy\()")
 
 
-def complaints_of(code: str, pausing: str) -> Iterator[str]:
-    """What is wrong in a function or class, one statement a line; `pausing` matches what pauses a stream."""
+def problems_of(code: str, pausing: str) -> Iterator[str]:
+    """Yields what is wrong in a function or class, whose code has one statement per line.
+
+    `pausing` is a pattern for calls that make a stream wait.
+    """
     names = re.findall(rf"(?m)^\s*(\w+) = .*(?:{DURATION})", code)
     measured = "|".join([DURATION, *(rf"\b{name}\b" for name in names)])
     too_long = re.compile(rf"(?:{measured}){SIDE}<=? {FIXED}|{FIXED}>=? {SIDE}(?:{measured})")
@@ -245,27 +252,31 @@ def complaints_of(code: str, pausing: str) -> Iterator[str]:
             yield f"{line}: a guard against hangs is at least {SHORTEST_GUARD} s long"
 
 
-# The tests of tools/ judge many copies of the same files.
+# Cached, because the tests of tools/ check many copies of the same files.
 @cache
-def complaints_in(text: str) -> tuple[str, ...]:
-    """What is wrong in a file, with the lines at which the functions begin."""
+def problems_in(text: str) -> tuple[str, ...]:
+    """Returns what is wrong in a file, each with the line at which its function begins."""
     nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     blocks = [(node, ast.unparse(node)) for node in nodes]
     helpers = [
         rf"\b{node.name}\b" for node, code in blocks if re.search(PAUSE, code) and not node.name.startswith("test_")
     ]
     pausing = "|".join([PAUSE, *helpers])
-    return tuple(f"{node.lineno}: {found}" for node, code in blocks for found in complaints_of(code, pausing))
+    return tuple(f"{node.lineno}: {found}" for node, code in blocks for found in problems_of(code, pausing))
 
 
 def tests_need_no_fast_machine(root: Path) -> list[str]:
-    """Tests set no limit to how long something takes, and hold by a gate what has to be still running."""
+    """Checks that tests do not depend on the speed of the machine.
+
+    They must not assert upper bounds of durations. A test that needs unfinished tasks must block the stream by a gate,
+    which the test opens, and not by a pause.
+    """
     folders = [root / "tests", root / "docs" / "tests", *root.glob("templates/*/tests")]
     folders += [package.folder / "tests" for package in discover(root).values()]
     return [
         f"{path.relative_to(root)}:{what}"
         for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
-        for what in complaints_in(path.read_text("utf-8"))
+        for what in problems_in(path.read_text("utf-8"))
     ]
 
 
@@ -274,4 +285,5 @@ CHECKS = (
     *(pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
     *(headers_are_needed, headers_have_their_number, brought_by_one_package, declarations_are_written),
     *(runtime_names_no_other_package, plugins_tell_the_doctor, tests_need_no_fast_machine, includes_go_down),
+    types_have_names_of_their_own,
 )

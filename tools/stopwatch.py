@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time of a nox run went."""
+"""Measures the time of each step of a nox run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a session took: seconds, and seconds of processors in the processes that it waited for."""
+    """The duration of one step of a session, and the processor time of it and its child processes, in seconds."""
 
     session: str
     name: str
@@ -22,13 +22,13 @@ class Step:
 
 
 def processor_seconds() -> float:
-    """What this process and those that it waited for have computed; on Windows, this process alone."""
+    """Returns the processor time of this process and of the children that it waited for; on Windows, without these."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 class Stopwatch:
-    """Collects the steps of every session of one run; one thread."""
+    """Collects the steps of every session of one run. Not thread-safe."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -39,7 +39,11 @@ class Stopwatch:
 
     @contextmanager
     def step(self, session: str, name: str) -> Iterator[None]:
-        """Times one step. What passes before the first step of a session is nox making its environment."""
+        """A context that times one step.
+
+        More than half a second since the last step is recorded as a step, too. Before the first step of a session, it
+        is the time in which nox creates the environment.
+        """
         begin, worked = time.monotonic(), processor_seconds()
         if begin - self._idle_since > 0.5:
             between = "between steps" if session == self._session else "create environment"
@@ -52,7 +56,7 @@ class Stopwatch:
             self._steps.append(Step(session, name, self._idle_since - begin, self._idle_worked - worked))
 
     def table(self) -> str:
-        """The steps in the order they were taken, and the total; empty if there were none."""
+        """Returns a table of the steps in their order, with the total; empty if there were none."""
         if not self._steps:
             return ""
         width = max(len(step.session) for step in self._steps)
@@ -67,7 +71,7 @@ class Stopwatch:
     def report(self, path: Path, *, parallel: bool = False) -> None:
         """Prints the table, and writes it to `path`.
 
-        Sessions that run in `parallel` have a process each: `path` gets the name of this one's.
+        Sessions that run in parallel have a process each, so the name of the session becomes a part of `path`.
         """
         table = self.table()
         if not table:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sets of packages that a user may install, derived from what the packages declare.
+"""Derives the sets of packages that a user may install from what the packages declare, and tests each set.
 
-A package with an entry point in the group `openreg.plugins` is a plug-in, one with an entry point in `torch.backends`
-loads the plug-ins, and one with neither that depends on a loader is a sum. The plug-ins of a sum are combined in every
-way that their dependencies allow, each with and without a loader. Any other package joins with what it needs, with and
-without a loader, and with each sum: as an extra of it, `meta[x]`, where it is one. All extras of a sum together are one
-more subset. So a further package adds three subsets and does not double their number. Where no plug-in is there is
-nothing to load: a package that others build on, and that needs none of them, stands alone.
+A package with an entry point in the group `openreg.plugins` is a *plug-in*. A *loader* has an entry point in
+`torch.backends` and loads the plug-ins. A package with neither that depends on a loader, such as openreg-meta, is a
+*sum*.
+
+The plug-ins of a sum are combined in every way that their dependencies allow, each combination with and without a
+loader. Any other package is installed with only what it needs, with and without a loader, and with each sum, as an
+extra of it (`meta[x]`) if it is one. All extras of a sum together are one more subset. So a further package adds three
+subsets, and does not double their number. A set without any plug-in has nothing to load, so it is not combined with a
+loader.
 """
 
 from __future__ import annotations
@@ -25,33 +28,33 @@ from tools.wheelhouse import Wheelhouse
 
 PLUGINS = "openreg.plugins"
 LOADERS = "torch.backends"
-ALL = "all"  # the extra that brings what every other one brings
+ALL = "all"  # the extra that installs the packages of all other extras
 
 
 @dataclass(frozen=True)
 class Subset:
-    """One set of packages: the arguments of pip, and everything of this repository that pip installs for them."""
+    """One set of packages: the arguments of pip, and all packages of this repository that pip installs for them."""
 
     name: str
-    requested: tuple[str, ...]  # as `openreg-meta` or `openreg-meta[x]`
+    requested: tuple[str, ...]  # such as `openreg-meta` or `openreg-meta[x]`
     members: tuple[str, ...]
     thorough: tuple[str, ...] = ()  # members whose tests all run here, not only those that depend on the subset
 
 
 def is_sum(package: Package, packages: Mapping[str, Package]) -> bool:
-    """Whether a package only brings others, and the device with `import torch`."""
+    """Returns True if a package only installs others, among them a loader."""
     needed = siblings(package.requirements, packages)
     loads = any(LOADERS in packages[name].entry_points for name in needed)
     return loads and not {PLUGINS, LOADERS} & set(package.entry_points)
 
 
 def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset:
-    """The subset that contains `names` and all they need."""
+    """Returns the subset that contains `names` and all that they need."""
     needed = {item for name in names for item in closure(name, packages)}
     members = tuple(name for name in packages if name in needed)
     brought = {item for name in members for item in closure(name, packages) if item != name}
     requested = tuple(name for name in members if name not in brought)
-    # A sum stands for its parts, and what is only there because others need it goes without saying.
+    # The name of the subset consists of the requested packages and of plug-ins, which a sum in it replaces.
     summed = any(is_sum(packages[name], packages) for name in members)
     counted = [name for name in members if name in requested or (not summed and PLUGINS in packages[name].entry_points)]
     shown = sorted(counted, key=lambda name: LOADERS in packages[name].entry_points)
@@ -59,13 +62,16 @@ def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset
 
 
 def extras_of(name: str, packages: Mapping[str, Package]) -> dict[str, list[str]]:
-    """The extras of a package that bring packages of this repository, and those; without `all`."""
+    """Returns the extras of a package, except `all`, with the packages of this repository that each installs.
+
+    Leaves out extras that install none.
+    """
     found = {extra: siblings(items, packages) for extra, items in packages[name].extras.items() if extra != ALL}
     return {extra: brought for extra, brought in found.items() if brought}
 
 
 def subset_of_extra(name: str, extra: str, packages: Mapping[str, Package]) -> Subset:
-    """A sum with one of its extras."""
+    """Returns the subset of a sum with one of its extras."""
     brought = siblings(packages[name].extras[extra], packages)
     members = make_subset([name, *brought], packages).members
     last = extra == ALL or len(extras_of(name, packages)) == 1
@@ -74,7 +80,7 @@ def subset_of_extra(name: str, extra: str, packages: Mapping[str, Package]) -> S
 
 
 def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tuple[str, ...]]:
-    """Every set of these packages that contains what its members need, the smaller ones first."""
+    """Yields every set of these packages that contains what its members need, smaller sets first."""
     for size in range(1, len(parts) + 1):
         for chosen in combinations(parts, size):
             if all(set(closure(name, packages)) & set(parts) <= set(chosen) for name in chosen):
@@ -82,7 +88,7 @@ def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tupl
 
 
 def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
-    """Every useful subset by its name."""
+    """Returns every useful subset by its name."""
     loaders = [name for name, package in packages.items() if LOADERS in package.entry_points]
     sums = [name for name, package in packages.items() if is_sum(package, packages)]
     # The plug-ins that a sum brings; all plug-ins where there is no sum.
@@ -107,9 +113,9 @@ def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
 
 
 def choose(names: Iterable[str], packages: Mapping[str, Package]) -> list[Subset]:
-    """The subsets of these names, whose parts may come in any order; all of them for no name.
+    """Returns the subsets with these names, whose parts may be in any order; all subsets without names.
 
-    Raises ValueError that lists the names there are.
+    Raises ValueError, which lists all names, for an unknown one.
     """
     known = subsets(packages)
     by_parts = {frozenset(name.split("+")): subset for name, subset in known.items()}
@@ -123,7 +129,7 @@ def choose(names: Iterable[str], packages: Mapping[str, Package]) -> list[Subset
 
 
 def installed(subset: Subset, packages: Mapping[str, Package]) -> list[str]:
-    """The members, and what the tests of the requested packages need of this repository."""
+    """Returns the members, and the packages of this repository that the tests of the requested ones need."""
     tests = [item for name in subset.requested for item in packages[requirement_name(name)].extras.get("test", ())]
     needed = {item for name in siblings(tests, packages) for item in closure(name, packages)}
     return [name for name in packages if name in {*subset.members, *needed}]
@@ -134,7 +140,7 @@ MARK = "every_subset"
 
 
 def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Runs the tests of the subsets named in the session's arguments, or all; `--list` prints them."""
+    """Runs the tests of the subsets that the session's arguments name, or of all; `--list` prints them instead."""
     if "--list" in session.posargs:
         for subset in subsets(wheelhouse.packages).values():
             print(f"{subset.name:<28} pip install {' '.join(map(shlex.quote, subset.requested))}")
@@ -152,7 +158,7 @@ def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 def run_subset(
     session: nox.Session, environments: Environments, packages: Mapping[str, Package], subset: Subset
 ) -> None:
-    """Runs the tests of one subset. Its environment has to hold exactly the files of the subset's wheels."""
+    """Runs the tests of one subset. Fails unless its environment contains exactly the files of the subset's wheels."""
     session.log(f"subset {subset.name}")
     environment = environments.create(subset.name, subset.requested)
     present = installed(subset, packages)

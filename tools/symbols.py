@@ -18,7 +18,7 @@ from tools.repo_checks import SPDX
 COMMENTS = {**dict.fromkeys((".c", ".cpp", ".h"), ("//", "/*", "*")), **dict.fromkeys((".py", ".pyi"), ("#",))}
 
 _CPP = tree_sitter.Language(tree_sitter_cpp.language())
-# What has a name in C++.
+# The definitions and declarations of C++ that have a name.
 _DEFINITIONS = tree_sitter.Query(
     _CPP,
     """[
@@ -31,21 +31,21 @@ _DEFINITIONS = tree_sitter.Query(
 )
 _MAY_LACK_BODY = re.compile("class|struct|union|enum|function_declarator")
 _SCOPES = re.compile("(class|struct|union)_specifier|namespace_definition")
-# Macros in front of a declaration, which only the preprocessor knows to be attributes.
+# Macros before a declaration that expand to attributes, which the parser does not know.
 _ATTRIBUTE_MACROS = re.compile(r"\b(OPENREG_(?:\w+_)?API|C10_\w*EXPORT|C10_API|C10_ALWAYS_INLINE|C10_UNUSED)\b")
 
 
 class SymbolError(ValueError):
-    """A symbol that a file does not have."""
+    """An error for a symbol that a file does not have, or for code that cannot be shown."""
 
 
 class AmbiguousSymbolError(SymbolError):
-    """A symbol that a file has more than once."""
+    """An error for a symbol that a file has more than once."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """Something with a name, by the lines it takes (counted from 0, the last one included)."""
+    """A named part of a file, with the numbers of its first and last line, counted from 0."""
 
     name: str
     first: int
@@ -55,12 +55,12 @@ class Definition:
 
 
 def find_symbol(path: Path, symbol: str) -> str:
-    """The definition of `symbol`, with the comment directly above it, moved to the left margin.
+    """Returns the definition of `symbol` with the comment directly above it, without indentation.
 
-    `symbol` is a name, as qualified as need be (`Generator::seed`, `Stream.query`), or the beginning of the
-    definition, which has a parenthesis (`TORCH_LIBRARY_IMPL(aten, PrivateUse1`, `void f(int`). Of a declaration and a
-    definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError if there
-    is none, AmbiguousSymbolError if there are several.
+    `symbol` is a name, qualified as far as necessary (`Generator::seed`, `Stream.query`), or the beginning of the
+    definition with a parenthesis (`TORCH_LIBRARY_IMPL(aten, PrivateUse1`, `void f(int`). A definition takes precedence
+    over a declaration, and a class over its constructors. Raises SymbolError if there is no such symbol, and
+    AmbiguousSymbolError if there are several.
     """
     if path.suffix not in COMMENTS:
         raise SymbolError(f"{path.name}: symbols are known in C++ and Python; use `first` and `last` here")
@@ -94,7 +94,7 @@ def matches(item: Definition, symbol: str) -> bool:
 
 
 def python_definitions(text: str) -> Iterator[Definition]:
-    """Functions, classes and assigned names of a Python file, outside of functions."""
+    """Yields the functions, classes and assigned names of a Python file that are not inside of a function."""
 
     def walk(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
         for node in body:
@@ -111,13 +111,16 @@ def python_definitions(text: str) -> Iterator[Definition]:
 
 
 def parse_cpp(text: str) -> tree_sitter.Tree:
-    """The syntax tree of C++ text; attribute macros are blanked out, all offsets stay."""
+    """Returns the syntax tree of C++ text. Attribute macros are replaced by spaces, so that all offsets stay."""
     blanked = _ATTRIBUTE_MACROS.sub(lambda match: " " * len(match.group()), text)
     return tree_sitter.Parser(_CPP).parse(blanked.encode())
 
 
 def cpp_definitions(text: str) -> Iterator[Definition]:
-    """Functions, types, aliases, constants, macros and uses of macros of a C++ file, outside of functions."""
+    """Yields the named parts of a C++ file that are not inside of a function.
+
+    These are functions, types, aliases, constants, macros and uses of macros.
+    """
     for _, found in tree_sitter.QueryCursor(_DEFINITIONS).matches(parse_cpp(text).root_node):
         (node,), (declarator,) = found["whole"], found["name"]
         names, kind, parent = [], node.type, node.parent
@@ -137,7 +140,7 @@ def cpp_definitions(text: str) -> Iterator[Definition]:
 
 
 def _inside(declarator: tree_sitter.Node) -> tree_sitter.Node | None:
-    """What a declarator of a function, a pointer or a reference declares in turn."""
+    """Returns the declarator inside that of a function, a pointer or a reference; None for any other declarator."""
     inner = declarator.child_by_field_name("declarator")
     if inner is None and declarator.type in {"reference_declarator", "parenthesized_declarator"}:
         inner = declarator.named_children[-1]

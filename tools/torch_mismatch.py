@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wheels for one release of PyTorch beside another one: each pair works or is refused with a message; none crashes.
+"""Tests wheels for one release of PyTorch with the torch of another one. None of them may crash.
 
-The wheels are installed by force, as `pip install --no-deps` does, in front of what an environment with torch has.
+Each pair must work, or be rejected with a message. The wheels are installed without a check of their requirements, as
+`pip install --no-deps` does, into a folder that precedes the environment with torch on the path.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tools import torch_release
 from tools.environments import session_variables
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
-# Everything that may lead to the native parts.
+# All modules whose import may load the native parts.
 MODULES = (
     *("openreg_runtime", "openreg_runtime._C", "openreg_runtime.openreg"),
     *("openreg_ops", "openreg_ops._C", "openreg_ops._minimal", "openreg_amp", "openreg_amp._C"),
@@ -33,7 +34,7 @@ ASK = "import torch; print(torch.openreg.Stream().query())"
 
 
 class Attempt(NamedTuple):
-    """One way to start, how it ended, and what it said."""
+    """One way to start the device, with the exit code and the output of its process."""
 
     name: str
     code: int
@@ -41,14 +42,14 @@ class Attempt(NamedTuple):
 
 
 def attempts(python: Path, folder: Path) -> list[Attempt]:
-    """Starts the device in every way from the packages in the folder."""
+    """Starts the device of the packages in the folder in every way."""
     names = {f"import {module}": f"import {module}; {ASK}" for module in MODULES}
     others = [run(python, folder, name, code, autoload=False) for name, code in names.items()]
     return [run(python, folder, "import torch", ADD, autoload=True), *others]
 
 
 def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> Attempt:
-    """One attempt, in a process and a directory of its own."""
+    """Runs one attempt, in a process and a directory of its own."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("OPENREG_", "TORCH_", "PYTHON"))}
     env.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", TORCH_DEVICE_BACKEND_AUTOLOAD=str(int(autoload)))
     with tempfile.TemporaryDirectory() as empty:
@@ -57,12 +58,12 @@ def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> 
 
 
 def torch_of(python: Path) -> str:
-    """The version of the torch of an environment, as torch says it."""
+    """Returns the version of an environment's torch, from `torch.__version__`."""
     return run(python, Path(), "version", "import torch; print(torch.__version__)", autoload=False).output.split()[0]
 
 
 def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
-    """What is wrong with how wheels for the release `wanted` started beside a torch of that version."""
+    """Returns what is wrong with the attempts of wheels for the release `wanted` with a torch of version `torch`."""
     fits = torch_release.release_of(torch) == wanted
     found = []
     for attempt in tried:
@@ -76,13 +77,13 @@ def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
 
 
 def release_of(wheels: Iterable[Path]) -> str:
-    """The release of torch that the wheels in a folder are for."""
+    """Returns the release of torch that all these wheels are for."""
     (found,) = {torch_release.release_of(path.name.split("-")[1]) for path in wheels}
     return found
 
 
 def mixture(own: Iterable[Path], other: Iterable[Path]) -> list[Path]:
-    """The wheels of one release, with the native packages that build on the runtime from another one."""
+    """Returns the wheels of one release, with the native packages that build on the runtime from another release."""
     replaced = {path.name.split("-")[0]: path for path in other}
     return [replaced[name] if (name := path.name.split("-")[0]) in NATIVE else path for path in own]
 
@@ -90,7 +91,10 @@ def mixture(own: Iterable[Path], other: Iterable[Path]) -> list[Path]:
 def try_all(
     session: nox.Session, wheelhouse: Wheelhouse, folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]
 ) -> list[str]:
-    """Every pair of wheels and torch, and each torch with a runtime that fits and operators that do not."""
+    """Tries every pair of wheels and torch, and each torch with a runtime that fits and operators that do not.
+
+    Returns the problems.
+    """
     found = []
     for torch, python in pythons.items():
         fits = torch_release.release_of(torch)

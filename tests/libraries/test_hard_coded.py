@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What libraries know by name, for docs/libraries.md: that it is so, and that the way out works."""
+"""Device names are hard-coded in libraries where docs/libraries.md says so, and the documented workarounds work."""
 
 import importlib.util
 import os
@@ -121,7 +121,7 @@ class Producer:
         return self.tensor.__dlpack__()
 
 
-def test_a_producer_hears_of_no_stream_and_is_waited_for():
+def test_a_producer_gets_no_stream_and_is_waited_for():
     producer = Producer(torch.ones(3, device=DEVICE).mul_(2))
     torch.accelerator.synchronize()  # the way out: what the producer queued is done
     taken = torch.from_dlpack(producer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures: nothing falls back to the CPU, neither in a model nor while it is traced."""
+"""Fixtures that forbid fallbacks to the CPU, in models and while they are traced."""
 
 import exports
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators of openreg-ops, and what it overrides of PyTorch's, in ONNX's operators."""
+"""Custom operators of openreg-ops, and the composites that it overrides, are exported as ONNX operators."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What cannot be exported says so, in the words and kinds of errors that the CPU has."""
+"""A model that cannot be exported raises the error that it raises on the CPU."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Eight models on the device, exported with dynamic shapes: onnxruntime computes what the device computes."""
+"""Models on the device are exported with dynamic shapes, and onnxruntime computes what the device computes."""
 
 import pytest
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each mistake that docs/operators/adding.md shows is refused, in the words of the page, before an operator is called.
+"""Each mistake on docs/operators/adding.md is refused with the quoted message, before an operator is called.
 
 Each is made in the copy that `nox -s recipe` built: only the file that has it is compiled.
 """

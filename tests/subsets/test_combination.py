@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packages do together, whichever of them are installed.
+"""Whatever packages are installed, they load what they declare, and nothing else.
 
-Runs in the environment of each subset (`nox -s subsets`), where OPENREG_TEST_LANE names what pip was asked for. What
+Runs in the environment of each subset (`nox -s subsets`), where OPENREG_TEST_SESSION names what pip was asked for. What
 there is to see follows from the metadata of what is installed.
 """
 
@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 from tools.packages import discover
 
-REQUESTED = os.environ["OPENREG_TEST_LANE"].split()
+REQUESTED = os.environ["OPENREG_TEST_SESSION"].split()
 PLUGINS = {point.value: canonicalize_name(point.dist.name) for point in metadata.entry_points(group="openreg.plugins")}
 NAMES = {point.name: point.value for point in metadata.entry_points(group="openreg.names")}
 FEATURES = {point.name: point.value for point in metadata.entry_points(group="openreg.features")}
