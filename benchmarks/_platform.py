@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems, for the benchmarks."""
+"""Contains the code of the benchmarks that depends on the operating system."""
 
 import os
 import re
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def peak_memory() -> int:
-    """The most physical memory, in bytes, that this process ever held; 0 on Windows, which is not asked.
+    """Returns the peak of this process's physical memory, in bytes; 0 on Windows, where it is not measured.
 
-    Linux's own count of the process: what getrusage says begins with what its parent held.
+    On Linux it is VmHWM, because ru_maxrss of getrusage is at least the memory of the parent process.
     """
     if sys.platform == "linux":
         found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
@@ -24,7 +24,7 @@ def peak_memory() -> int:
 
 
 def load() -> float:
-    """How many threads wanted a core on average over the last minute; 0 on Windows, which does not say."""
+    """Returns the load average of the last minute: the number of threads that use or wait for a core; 0 on Windows."""
     return 0.0 if sys.platform == "win32" else os.getloadavg()[0]
 
 
@@ -32,10 +32,10 @@ SO_MAX_PACING_RATE = 47  # <asm-generic/socket.h>: bytes per second that a socke
 
 
 def slow_links(rate: int) -> int:
-    """Lets each TCP socket of this process send so many bytes per second at most; returns how many there are.
+    """Limits each TCP socket of this process to `rate` bytes per second. Returns the number of the sockets.
 
-    The kernel holds back what is to be sent, with a timer: a link that takes time and hardly a processor. Nothing
-    happens outside Linux, where the answer is 0.
+    The kernel delays what is sent, with a timer. So it simulates a link that takes time, but hardly any processor time.
+    Does nothing on other systems than Linux, and returns 0 there.
     """
     if sys.platform != "linux":
         return 0

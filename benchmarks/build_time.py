@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures how long the wheel of each package takes to build from nothing, with the tools of an existing environment.
 
-`nox -s bench -- --build-time` gives it the environment in which nox builds the wheels: torch, CMake, ninja and
-openreg-runtime, against which the others are compiled, are there.
+`nox -s bench -- --build-time` passes the interpreter of the environment in which nox builds the wheels. It contains
+torch, CMake, ninja, and openreg-runtime, against which the other packages are compiled.
 """
 
 import argparse
@@ -19,7 +19,7 @@ PACKAGES = Path(__file__).parents[1] / "packages"
 
 
 def build(python: str, package: Path) -> float:
-    """Seconds of one build, of which nothing stays. Exits with advice when it fails."""
+    """Returns the seconds of one build, whose files are deleted. Exits with advice if the build fails."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [
             *(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"),
@@ -36,7 +36,7 @@ def build(python: str, package: Path) -> float:
 
 
 def measure(python: str) -> Family:
-    """{wheel: {"openreg": [seconds]}}, each built once."""
+    """Builds each wheel once. Returns {wheel: {"openreg": [seconds]}}."""
     found: Family = {}
     for package in sorted(path.parent for path in PACKAGES.glob("*/pyproject.toml")):
         seconds = build(python, package)
@@ -46,7 +46,7 @@ def measure(python: str) -> Family:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures and prints the build times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the environment to build in")
     measure(parser.parse_args().python)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws results as SVG: the ratio of every workload, and the curves of scaling. The same results give the same files.
+"""Draws results as SVG: the time on openreg relative to the CPU for every workload, and the curves of scaling.
 
 python benchmarks/chart.py RESULTS [--chart FILE] [--curves FILE]
+
+Equal results give equal files.
 """
 
 import argparse
@@ -37,7 +39,7 @@ TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the chart; without a limit there is no target for it alone."""
+    """A row of the chart: a workload, or the mean of several. `limit` is None if it has no target of its own."""
 
     label: str
     ratio: float
@@ -46,7 +48,7 @@ class Row:
 
     @property
     def color(self) -> str:
-        """Whether the target is met."""
+        """Returns the color of the row, which shows whether the target is met."""
         if self.limit is None:
             return NO_TARGET
         return MET if self.ratio <= self.limit else ABOVE
@@ -56,7 +58,10 @@ Section = list[Row]
 
 
 def rows(families: Families) -> dict[str, Section]:
-    """The times that both devices have, by family; a target's mean follows the last of its workloads."""
+    """Returns the rows of the workloads that both devices have, by family.
+
+    The mean that a target limits follows the last of the target's workloads.
+    """
     alone = {name: item for item in TARGETS if item.reduce is worst_ratio for name in item.workloads}
     means = {item.workloads[-1]: item for item in TARGETS if item.reduce is mean_ratio}
     found: dict[str, Section] = {}
@@ -73,7 +78,7 @@ def rows(families: Families) -> dict[str, Section]:
 
 
 def columns(sections: dict[str, Section]) -> list[dict[str, Section]]:
-    """The families in two columns, about as long, in their order."""
+    """Returns the families in two columns of about equal length, in their order."""
     total = sum(map(len, sections.values()))
     left: dict[str, Section] = {}
     right: dict[str, Section] = {}
@@ -85,7 +90,7 @@ def columns(sections: dict[str, Section]) -> list[dict[str, Section]]:
 
 
 def draw_family(axes, family: str, section: Section, extent: tuple[float, float]) -> None:
-    """One dot per workload, the marks of targets, and the line where both devices are as fast."""
+    """Draws one dot per workload, the marks of the targets, and the line at which both devices are equally fast."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axes.axvline(1.0, color=TEXT, linewidth=0.8)
@@ -107,7 +112,7 @@ def draw_family(axes, family: str, section: Section, extent: tuple[float, float]
 
 
 def caption(results: dict) -> str:
-    """What the numbers depend on."""
+    """Returns the text about the machine and the settings on which the numbers depend."""
     machine, settings = results["machine"], results["settings"]
     busy = ", while the machine had other work" if settings.get("load before", 0) > BUSY else ""
     return (
@@ -117,7 +122,7 @@ def caption(results: dict) -> str:
 
 
 def draw_ratios(results: dict, path: Path) -> None:
-    """All workloads that both devices have."""
+    """Draws the chart of all workloads that both devices have."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -145,7 +150,7 @@ def draw_ratios(results: dict, path: Path) -> None:
 
 
 def draw_curves(results: dict, path: Path) -> None:
-    """Time per launch relative to the base of each curve."""
+    """Draws the time per launch relative to the first point of each curve."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
@@ -174,7 +179,7 @@ def draw_curves(results: dict, path: Path) -> None:
 
 
 def write(figure, path: Path) -> None:
-    """The figure as SVG, without the date."""
+    """Writes the figure as SVG, without the date, so that equal figures give equal files."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
     text = path.read_text("utf-8")
@@ -182,7 +187,7 @@ def write(figure, path: Path) -> None:
 
 
 def draw(results: dict, ratios: Path | None, curves: Path | None) -> None:
-    """The files that are asked for; of one whose numbers are not there it only says so."""
+    """Draws the files whose paths are given. Prints a message instead if the numbers of a file are missing."""
     if ratios and rows(results["families"]):
         draw_ratios(results, ratios)
         print(f"chart: {ratios}")
@@ -196,7 +201,7 @@ def draw(results: dict, ratios: Path | None, curves: Path | None) -> None:
 
 
 def main() -> None:
-    """Draws."""
+    """Draws the files that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="what run.py --json wrote")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="the ratios")

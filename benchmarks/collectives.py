@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures two processes that work together: sums, a training step, and how a rank that is missing is reported.
+"""Measures collectives of two processes: sums, a training step, and the report of a missing rank.
 
-On the CPU Gloo sends the messages, and on openreg the same Gloo behind the process group of openreg-distributed.
+The process group of the CPU is Gloo. That of openreg is openreg-distributed, which also sends its data by Gloo.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from results import Family
 
 SIZE = 2
 SIZES = {"4 KiB": 1 << 10, "1 MiB": 1 << 18, "16 MiB": 1 << 22}  # float32 elements
-IN_FLIGHT = 8
+IN_FLIGHT = 8  # collectives that are started before the first one is waited for
 SUMS = tuple(f"all_reduce {size}, {IN_FLIGHT} in flight" for size in SIZES)
 CALL = "all_reduce 4 KiB, until return"
 STEP = "DistributedDataParallel step"
@@ -30,12 +30,12 @@ LINK = 125_000_000  # bytes per second in each direction: 1 Gbit/s
 BOTH_LINKED = "all_reduce over a link, beside computation"
 APART_LINKED = ("all_reduce over a link, alone", "computation as long as over a link")
 REPORT = "a missing rank is reported, beyond the timeout"
-LIMIT = 1.0  # seconds, of the group that nobody answers
+LIMIT = 1.0  # seconds: the timeout of the group with a missing rank
 WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, BOTH_LINKED, *APART_LINKED, REPORT)
 
 
 def measure_here(rank: int, device_name: str, seconds: float, file: str, into: str) -> None:
-    """What each of the processes does. The first writes the numbers, which are its own."""
+    """Measures all workloads in one of the processes. Rank 0 writes its numbers to the file `into`, as JSON."""
     import torch
     from torch import distributed
     from torch.nn.parallel import DistributedDataParallel
@@ -62,7 +62,10 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
             torch.accelerator.synchronize()
 
     def medians(*calls: Callable[[], object], count: int = 1, synchronizes: bool = True) -> list[float]:
-        """Seconds per call, of each. Blocks of `count` calls, as many in each process, of all calls in turn."""
+        """Returns the median of the seconds per call, for each function.
+
+        Times blocks of `count` calls, the functions by turns. All processes time the same number of blocks.
+        """
         for call in calls * 2:
             call()
         synchronize()
@@ -120,7 +123,7 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
         sent, matrix = torch.ones(SIZES["16 MiB"], device=device), torch.randn(512, 512).to(device)
 
         def beside(both: str, apart: tuple[str, str]) -> None:
-            """A sum and about as much computation, together and each alone."""
+            """Measures a sum and a computation of about the same time, together and each alone."""
             alone = median(lambda: distributed.all_reduce(sent))
             products = [None] * SIZE
             distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
@@ -135,7 +138,7 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
                 compute()
                 work.wait()
 
-            # In turn, for they are subtracted from each other.
+            # They are measured by turns, because they are subtracted from each other.
             found = medians(together, lambda: distributed.all_reduce(sent), compute)
             results.update(zip((both, *apart), found, strict=True))
 
@@ -150,7 +153,7 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
 
 
 def reported(rank: int, tensor) -> float:
-    """Seconds beyond the limit until the error of a call that one rank does not make has come."""
+    """Returns the seconds from the timeout to the error of a collective that one rank does not call."""
     import torch
     from torch import distributed
 
@@ -170,7 +173,7 @@ def reported(rank: int, tensor) -> float:
 
 
 def measure(rounds: int, seconds: float) -> Family:
-    """{workload: {device: [one number per round]}}."""
+    """Returns {workload: {device: [one number per round]}}."""
     found: Family = {}
     for number in range(rounds):
         for device in turn(number):
@@ -180,7 +183,7 @@ def measure(rounds: int, seconds: float) -> Family:
 
 
 def main() -> None:
-    """Measures on one device, and prints JSON."""
+    """Measures on one type of device in two processes, and prints JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("device")
     parser.add_argument("--seconds", type=float, default=0.2, help="per workload")

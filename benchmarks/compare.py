@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares two files of results: what became slower.
+"""Compares two files of results, and shows which workloads became slower.
 
 python benchmarks/compare.py OLD NEW
 """
@@ -12,12 +12,15 @@ from pathlib import Path
 
 from results import IN_BYTES, Families, Numbers, load, median_and_spread, spread
 
-SMALLEST = 0.05  # relative; less is no news even where the spreads are smaller
+SMALLEST = 0.05  # relative; a smaller change does not count, even if it exceeds the spreads
 
 
 @dataclass(frozen=True)
 class Change:
-    """A workload on openreg, before and now. `change` is relative; `cpu` that of the CPU, None without one."""
+    """The numbers of a workload on openreg, before and now.
+
+    `cpu` is the relative change of the CPU's median; None if the CPU has no numbers.
+    """
 
     family: str
     name: str
@@ -27,12 +30,15 @@ class Change:
 
     @property
     def change(self) -> float:
-        """By how much the median grew, relative to the old one."""
+        """Returns the relative change of the median; positive if it increased."""
         return relative(self.old, self.new)
 
     @property
-    def verdict(self) -> str:
-        """What a change is called that exceeds both spreads and 5 %: slower or faster, of memory more or less."""
+    def label(self) -> str:
+        """Returns "slower" or "faster", for memory "more" or "less"; empty if the change is small.
+
+        A change is small unless it exceeds both spreads and 5 %.
+        """
         difference = statistics.median(self.new) - statistics.median(self.old)
         if abs(difference) <= max(spread(self.old), spread(self.new)) or abs(self.change) <= SMALLEST:
             return ""
@@ -41,12 +47,12 @@ class Change:
 
     @property
     def is_regression(self) -> bool:
-        """Whether it became slower, or takes more memory."""
-        return self.verdict in ("slower", "more")
+        """Returns True if the workload became slower, or takes more memory."""
+        return self.label in ("slower", "more")
 
 
 def relative(old: list[float], new: list[float]) -> float:
-    """The change of the median; 0 where it was 0 and is."""
+    """Returns the relative change of the median; 0 if both are 0."""
     before, now = statistics.median(old), statistics.median(new)
     if before == 0:
         return 0.0 if now == 0 else float("inf")
@@ -54,12 +60,12 @@ def relative(old: list[float], new: list[float]) -> float:
 
 
 def change_of_cpu(old: Numbers, new: Numbers) -> float | None:
-    """How much the CPU's time changed, which no change of the backend explains."""
+    """Returns the relative change of the CPU's median, which the backend does not cause; None if one is missing."""
     return relative(old["cpu"], new["cpu"]) if old.get("cpu") and new.get("cpu") else None
 
 
 def changes(old: Families, new: Families) -> list[Change]:
-    """One for each workload that both have measured on openreg."""
+    """Returns a change for each workload that both results have for openreg."""
     return [
         Change(family, name, before["openreg"], now["openreg"], change_of_cpu(before, now))
         for family, workloads in new.items()
@@ -69,12 +75,12 @@ def changes(old: Families, new: Families) -> list[Change]:
 
 
 def only_in(one: Families, other: Families) -> list[str]:
-    """The workloads that the other lacks."""
+    """Returns the workloads that `one` has and `other` lacks."""
     return [name for family, workloads in one.items() for name in workloads if name not in other.get(family, {})]
 
 
 def show(old: dict, new: dict) -> int:
-    """Prints the changes between two loaded files; gives the number of regressions."""
+    """Prints the changes between two loaded files. Returns the number of regressions."""
     from rich.console import Console
     from rich.table import Table
 
@@ -87,8 +93,8 @@ def show(old: dict, new: dict) -> int:
     for item in found:
         cells = [median_and_spread(values, item.family) for values in (item.old, item.new)]
         cpu = "" if item.cpu is None else f"{item.cpu:+.0%}"
-        verdict = item.verdict
-        table.add_row(item.name, *cells, f"{item.change:+.0%}", cpu, f"[{colors[verdict]}]{verdict}[/]")
+        label = item.label
+        table.add_row(item.name, *cells, f"{item.change:+.0%}", cpu, f"[{colors[label]}]{label}[/]")
     console.print(table)
     for key in sorted(old["machine"].keys() | new["machine"].keys()):
         before, now = (content["machine"].get(key) for content in (old, new))
@@ -103,7 +109,7 @@ def show(old: dict, new: dict) -> int:
 
 
 def main() -> None:
-    """Compares."""
+    """Compares the files that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)

@@ -13,7 +13,10 @@ MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
 
 
 def measure_here(device_name: str, model: str) -> dict[str, float]:
-    """Seconds of the first step of a compiled model and its loss, in a process that has compiled something else."""
+    """Returns the seconds of the first step of a compiled model and loss.
+
+    The process has compiled another function before, so that the import of the compiler is not included.
+    """
     import torch
     from workloads.models import MODELS as MAKERS
     from workloads.models import Task
@@ -24,7 +27,7 @@ def measure_here(device_name: str, model: str) -> dict[str, float]:
     torch.compile(lambda x: x.sin() + 1)(torch.ones(4, device=device))
     task = MAKERS[model](device)
     optimizer = OPTIMIZERS["SGD"](task.model.parameters())
-    # Not task.model.compile(), which leaves a class of torch.nn, such as Sequential, as it is.
+    # task.model.compile() would not compile a class of torch.nn, such as Sequential.
     step = step_of(Task(torch.compile(task.model), task.batch, torch.compile(task.loss)), optimizer)
     start = time.perf_counter()
     step()
@@ -34,7 +37,7 @@ def measure_here(device_name: str, model: str) -> dict[str, float]:
 
 
 def measure(rounds: int) -> Family:
-    """{workload: {device: [seconds]}}: the same program twice on a cache of its own."""
+    """Runs each program twice, with a cache folder of its own. Returns {workload: {device: [seconds]}}."""
     found: Family = {}
     for number in range(rounds):
         for model in MODELS:

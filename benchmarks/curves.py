@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The curves that scaling.py measures: of what there is more and more while the time per launch is taken."""
+"""Defines the curves that scaling.py measures: the time per launch for increasing numbers of something."""
 
 from dataclasses import dataclass
 
-WITHIN = 1.2  # times the base
+WITHIN = 1.2  # the limit of each point, relative to the base of its curve
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Time per launch with `counts` of `what`; the first is the base that the others are compared with."""
+    """The time per launch with each of `counts` of `what`. The first point is the base of comparison."""
 
     what: str
     counts: tuple[int, ...]
 
     def workload(self, count: int) -> str:
-        """The name of one point among the results."""
+        """Returns the name of a point in the results."""
         return f"launch, {count} {self.what}"
 
     @property
     def base(self) -> str:
-        """The name of the first point."""
+        """Returns the name of the first point."""
         return self.workload(self.counts[0])
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The names of the points after it."""
+        """Returns the names of the other points."""
         return tuple(map(self.workload, self.counts[1:]))
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints the names of all workloads and what their times depend on, as JSON.
 
-run.py asks in a process of its own: it does not import torch, so that it takes nothing from those it measures.
+run.py runs this script as a process. It does not import torch itself, so that it takes no resources from the processes
+that it measures.
 """
 
 import json
@@ -13,7 +14,7 @@ from workloads import FAMILIES
 
 
 def describe() -> dict:
-    """{"machine": ..., "families": {family: [names]}}."""
+    """Returns {"machine": ..., "families": {family: [names]}}."""
     return {
         "machine": {
             "torch": torch.__version__,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures what calls of the device and of the caching allocator cost the host, without Python.
+"""Measures the host time of calls of the driver and of the caching allocator, without Python.
 
-Builds host_costs/ against the installed package and runs it several times. README.md says how to read the numbers.
+Builds the C++ program in host_costs/ against the installed package, and runs it several times. README.md describes how
+to read the numbers.
 """
 
 import argparse
@@ -15,17 +16,17 @@ import tempfile
 from pathlib import Path
 
 PROJECT = Path(__file__).with_name("host_costs")
-LIMIT = 1000  # nanoseconds
-LIMITED = ("orLaunchKernel", "orEventRecord", "allocate and release")
+LIMIT = 1000  # nanoseconds per call, of the calls in LIMITED
+LIMITED = ("orLaunchKernel", "orEventRecord", "allocate and release")  # the beginnings of their names
 
 
 def package_folder(name):
-    """Where an installed package is, without importing it."""
+    """Returns the folder of an installed package without importing it."""
     return Path(importlib.util.find_spec(name).submodule_search_locations[0])
 
 
 def build(folder):
-    """The program, compiled with the compiler of the machine."""
+    """Compiles the program, and returns its path."""
     subprocess.run(
         [
             *("cmake", "-S", str(PROJECT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"),
@@ -40,7 +41,7 @@ def build(folder):
 
 
 def run(program, bursts):
-    """{what was measured: nanoseconds per call}."""
+    """Runs the program. Returns {call: nanoseconds per call}."""
     env = dict(os.environ)
     if sys.platform == "win32":
         libraries = [package_folder(name) / "lib" for name in ("openreg_runtime", "torch")]
@@ -51,14 +52,17 @@ def run(program, bursts):
 
 
 def measure(rounds, bursts=200):
-    """What `run` gives, for each of several processes."""
+    """Returns the results of `run` for several processes."""
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
         return [run(program, bursts) for _ in range(rounds)]
 
 
 def instructions(program, blocks=(1_000, 11_000)):
-    """What a cached block and its release take, counted by callgrind: runs of two lengths, so that starting cancels."""
+    """Returns the number of instructions for a cached block and its release, counted by callgrind.
+
+    It is computed from runs of two lengths, so that the start of the program cancels out.
+    """
     counts = []
     for number in blocks:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}", program, "blocks", str(number)]
@@ -68,7 +72,7 @@ def instructions(program, blocks=(1_000, 11_000)):
 
 
 def show(runs):
-    """Prints the table, marking what costs more than it should."""
+    """Prints the table, with a mark for calls that exceed the limit."""
     from rich.console import Console
     from rich.table import Table
 
@@ -77,13 +81,13 @@ def show(runs):
         table.add_column(title, justify="left" if title == "call" else "right")
     for name in runs[0]:
         values = [run[name] for run in runs]
-        verdict = ("yes" if min(values) <= LIMIT else "NO") if name.startswith(LIMITED) else ""
-        table.add_row(name, f"{min(values):,.0f}", f"{max(values):,.0f}", verdict)
+        met = ("yes" if min(values) <= LIMIT else "NO") if name.startswith(LIMITED) else ""
+        table.add_row(name, f"{min(values):,.0f}", f"{max(values):,.0f}", met)
     Console(width=100).print(table)
 
 
 def main():
-    """Builds, runs and prints."""
+    """Builds and runs the program, and prints the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="processes")
     parser.add_argument("--bursts", type=int, default=200, help="of each call and process")

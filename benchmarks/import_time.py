@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures how much slower `import torch` is with the whole backend installed.
 
-What autoload does is timed inside processes, because it is less than what one import of torch differs from the next;
-processes with and without autoload take turns as a check. README.md says how to
-read the numbers.
+The step in which `import torch` loads backends (autoload) is timed inside processes, because it takes less time than
+two imports of torch differ. Processes with and without autoload take turns as a check. README.md describes how to read
+the numbers.
 """
 
 import argparse
@@ -12,10 +12,10 @@ import statistics
 import subprocess
 import sys
 
-LIMIT = 60  # milliseconds
+LIMIT = 60  # milliseconds that loading the backend may add
 PACKAGES = ("openreg_runtime", "openreg_amp", "openreg_ops")
 
-# Prints, for each statement on the command line, milliseconds of the clock and of the cores of this process.
+# Prints, for each statement on the command line, milliseconds of wall-clock time and of processor time.
 TIMED = """
 import os, sys, time
 for statement in sys.argv[1:]:
@@ -25,12 +25,15 @@ for statement in sys.argv[1:]:
 os._exit(0)
 """
 
-# What `import torch` calls at its end unless autoload is switched off.
+# The call that `import torch` makes at its end, unless autoload is switched off.
 BACKENDS = "torch._import_device_backends()"
 
 
 def timed(*statements, autoload=False):
-    """{statement: (milliseconds of the clock, milliseconds of cores)} in a fresh process."""
+    """Runs the statements in a fresh process.
+
+    Returns {statement: (wall-clock time, processor time)}, in milliseconds.
+    """
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1" if autoload else "0"}
     command = [sys.executable, "-c", TIMED, *statements]
     output = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -39,8 +42,8 @@ def timed(*statements, autoload=False):
 
 
 def measure(rounds):
-    """{what: (times of the clock, times of cores)}, one of each per round."""
-    timed("import torch", autoload=True)  # from now on everything is in the cache of files
+    """Returns {name: (wall-clock times, processor times)} in milliseconds, with one of each per round."""
+    timed("import torch", autoload=True)  # brings all files into the file cache
     results = {}
     for _ in range(rounds):
         alone = timed("import torch", BACKENDS)
@@ -57,13 +60,13 @@ def measure(rounds):
 
 
 def spread(values):
-    """Half the distance of the quartiles."""
+    """Returns half the distance between the quartiles."""
     first, _, third = statistics.quantiles(values, n=4)
     return (third - first) / 2
 
 
 def show(results, rounds):
-    """Prints the table and the verdict."""
+    """Prints the table, and whether the limit is met."""
     from rich.console import Console
     from rich.table import Table
 
@@ -77,12 +80,12 @@ def show(results, rounds):
     console.print(table)
     added = statistics.median(results["loading the backend after it"][0])
     ratio = 1 + added / statistics.median(results["import torch, without"][0])
-    verdict = "yes" if added <= LIMIT else "NO"
-    console.print(f"added {added:.1f} ms, {ratio:.3f} times the import without; at most {LIMIT} ms: {verdict}")
+    met = "yes" if added <= LIMIT else "NO"
+    console.print(f"added {added:.1f} ms, {ratio:.3f} times the import without; at most {LIMIT} ms: {met}")
 
 
 def main():
-    """Measures and prints."""
+    """Measures and prints the times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=11, help="processes of each kind")
     rounds = parser.parse_args().rounds

@@ -11,19 +11,19 @@ from torch.utils.benchmark import Timer
 from workloads import FAMILIES, Workload
 
 BLOCK_SECONDS = 0.02
-LAUNCHES = 200  # between two synchronizations where only the host's time counts: they fit into a stream's queue
+LAUNCHES = 200  # between two synchronizations if only the host's time counts; they fit into a stream's queue
 
 
 def synchronize(device: torch.device) -> None:
-    """Waits for the device; the CPU has done everything by now."""
+    """Blocks until all tasks of the device are complete. Returns at once for the CPU, which has no tasks."""
     if device.type != "cpu":
         torch.accelerator.synchronize()
 
 
 def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -> float:
-    """Median over blocks of calls, each long enough to be timed."""
+    """Returns the median over blocks of calls, each long enough to be timed."""
     function = workload.prepare(device)
-    # Its own timer synchronizes the device whenever it reads the clock.
+    # The default clock of Timer synchronizes the device at each reading.
     options = {"timer": timeit.default_timer} if workload.until_return else {}
     timer = Timer("function()", globals={"function": function}, num_threads=torch.get_num_threads(), **options)
     once = max(timer.timeit(3).median, 1e-7)
@@ -40,7 +40,7 @@ def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -
 
 
 def main() -> None:
-    """Measures."""
+    """Measures one family on one device, and prints JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("device")
     parser.add_argument("family", choices=FAMILIES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the suite measures besides workloads: scripts of their own, here as families of results like any other."""
+"""Runs the scripts of the suite that measure other things than workloads, and returns their results as families."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ import scaling
 from results import Family
 from targets import ADDED_IMPORT
 
-IMPORT_ROUNDS = 11  # one import of torch differs more from the next than what is added to it
-MEMORY_ROUNDS = 3  # memory hardly differs
-COMPILE_ROUNDS = 3  # each starts twenty processes, most of which call a C++ compiler
+IMPORT_ROUNDS = 11  # at least, because imports of torch differ by more than the time that the backend adds
+MEMORY_ROUNDS = 3  # at most, because memory hardly differs
+COMPILE_ROUNDS = 3  # at most, because each starts twenty processes, most of which call a C++ compiler
 
 
 def host_cost(rounds: int, seconds: float) -> Family:
-    """Seconds per call of the C API and of the allocator, medians of each process."""
+    """Returns the seconds per call of the C API and of the allocator, as medians of each process."""
     del seconds
     runs = host_costs.measure(rounds)
     host_costs.show(runs)
@@ -27,7 +27,7 @@ def host_cost(rounds: int, seconds: float) -> Family:
 
 
 def import_of_torch(rounds: int, seconds: float) -> Family:
-    """`import torch` with and without the backend, and what loading it adds."""
+    """Returns the seconds of `import torch` with and without the backend, and those that loading it adds."""
     del seconds
     rounds = max(rounds, IMPORT_ROUNDS)
     times = import_time.measure(rounds)
@@ -40,26 +40,26 @@ def import_of_torch(rounds: int, seconds: float) -> Family:
 
 
 def curves(rounds: int, seconds: float) -> Family:
-    """Time per launch while there is more and more of something."""
+    """Returns the seconds per launch for the points of all curves."""
     family = scaling.measure(rounds, seconds)
     scaling.show(family)
     return family
 
 
 def memory(rounds: int, seconds: float) -> Family:
-    """Bytes that training takes at most."""
+    """Returns the peak bytes of training."""
     del seconds
     return peak_memory.measure(min(rounds, MEMORY_ROUNDS))
 
 
 def compiling(rounds: int, seconds: float) -> Family:
-    """Seconds that torch.compile takes for a training step, twice on one cache."""
+    """Returns the seconds that torch.compile takes for a training step, with an empty and a full cache."""
     del seconds
     return compile_time.measure(min(rounds, COMPILE_ROUNDS))
 
 
 def processes_together(rounds: int, seconds: float) -> Family:
-    """Seconds of two processes that work together."""
+    """Returns the seconds of collectives between two processes."""
     return collectives.measure(rounds, seconds)
 
 
@@ -74,6 +74,6 @@ PARTS: dict[str, Callable[[int, float], Family]] = {
 
 
 def builds(python: str) -> dict[str, Family]:
-    """The family of the build time."""
+    """Returns the family of build times."""
     family = build_time.measure(python)
     return {"build time": family}

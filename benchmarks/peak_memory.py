@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures how much memory training steps take at most, on openreg and on the CPU, each in a process of its own."""
+"""Measures the peak memory of training steps, on openreg and on the CPU, each in a process of its own."""
 
 import argparse
 import json
@@ -9,12 +9,12 @@ from processes import run_script, turn
 from results import Family
 
 MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
-OPTIMIZER = "AdamW"  # it keeps most
+OPTIMIZER = "AdamW"  # the one of the suite with the most state
 STEPS = 5
 
 
 def measure_here(device_name: str, model: str) -> dict[str, int]:
-    """Trains a few steps; bytes by what was measured."""
+    """Trains a few steps. Returns peak bytes by the name of what was measured."""
     import torch
     from workloads.training import training
 
@@ -31,7 +31,7 @@ def measure_here(device_name: str, model: str) -> dict[str, int]:
 
 
 def measure(rounds: int) -> Family:
-    """{workload: {device: [bytes]}}."""
+    """Returns {workload: {device: [bytes]}}."""
     found: Family = {}
     for number in range(rounds):
         for model in MODELS:
@@ -43,7 +43,7 @@ def measure(rounds: int) -> Family:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures and prints the peaks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="processes per model and device")
     parser.add_argument("--on", nargs=2, metavar=("DEVICE", "MODEL"), help="measure in this process, print JSON")

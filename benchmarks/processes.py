@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the scripts of this folder in fresh processes, the devices by turns."""
+"""Runs the scripts of this folder in fresh processes, and orders the devices of a round."""
 
 import json
 import os
@@ -14,14 +14,14 @@ FOLDER = Path(__file__).parent
 
 
 def turn(number: int) -> tuple[str, ...]:
-    """The devices in the order of that round: who goes first changes."""
+    """Returns the devices in the order of a round, which changes from round to round."""
     return DEVICES if number % 2 == 0 else DEVICES[::-1]
 
 
 def run_script(script: str, *arguments: str, device: str, settings: Mapping[str, str] | None = None) -> dict:
-    """What a script of this folder prints as JSON; the CPU's process does not load the backend.
+    """Runs a script of this folder, and returns the JSON that it prints. For the CPU, it does not load the backend.
 
-    Exits with the script's own message when it fails.
+    Exits with a message if the script fails.
     """
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0" if device == "cpu" else "1", **(settings or {})}
     command = [sys.executable, str(FOLDER / script), *arguments]

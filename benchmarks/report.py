@@ -12,7 +12,7 @@ from results import Families, load, median_and_spread, ratio
 
 
 def show(families: Families) -> None:
-    """Prints medians, spreads and ratios."""
+    """Prints the medians, spreads and ratios of all workloads."""
     from rich.console import Console
     from rich.table import Table
 
@@ -30,7 +30,7 @@ def show(families: Families) -> None:
 
 
 def main() -> None:
-    """Shows a file."""
+    """Shows the file that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="what run.py --json wrote")
     families = load(parser.parse_args().file)["families"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run measured: its form in memory and in the file, and the statistics that all tables use.
+"""Defines the form of results in memory and in the file, and the statistics that all tables use.
 
-`Families` is {family: {workload: {device: [one number per process]}}}. Numbers are seconds, those of the families in
-`IN_BYTES` bytes. A workload that only one of the devices has lacks the other. No two families have a workload of the
-same name.
+A workload is one thing that is timed on both devices, and a family is a group of workloads. `Families` is
+{family: {workload: {device: [one number per process]}}}. The numbers are seconds; those of the families in `IN_BYTES`
+are bytes. A workload that only one device has lacks the other one. No two families have a workload of the same name.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 DEVICES = ("openreg", "cpu")
 IN_BYTES = {"peak memory"}
-BUSY = 0.5  # threads that wanted a core before anything was measured; above it the numbers say little
+BUSY = 0.5  # load average before a measurement, above which the numbers are not reliable
 
 Numbers = dict[str, list[float]]
 Family = dict[str, Numbers]
@@ -20,7 +20,7 @@ Families = dict[str, Family]
 
 
 def flat(families: Families) -> Family:
-    """All workloads of all families by name."""
+    """Returns the workloads of all families by name. Raises ValueError if two have the same name."""
     found: Family = {}
     for workloads in families.values():
         twice = found.keys() & workloads.keys()
@@ -31,7 +31,7 @@ def flat(families: Families) -> Family:
 
 
 def spread(values: list[float]) -> float:
-    """Half the distance of the quartiles, 0 of a single number."""
+    """Returns half the distance between the quartiles; 0 for a single number."""
     if len(values) < 2:
         return 0.0
     first, _, third = statistics.quantiles(values, n=4)
@@ -39,7 +39,7 @@ def spread(values: list[float]) -> float:
 
 
 def ratio(numbers: Numbers) -> float | None:
-    """Median of openreg over median of the CPU; None where one is missing."""
+    """Returns the median of openreg divided by that of the CPU; None if one is missing."""
     if not all(numbers.get(device) for device in DEVICES):
         return None
     openreg, cpu = (statistics.median(numbers[device]) for device in DEVICES)
@@ -47,7 +47,7 @@ def ratio(numbers: Numbers) -> float | None:
 
 
 def amount(value: float, family: str = "") -> str:
-    """A number of that family with its unit."""
+    """Returns a number of a family as text, with its unit."""
     if family in IN_BYTES:
         return f"{value / 2**20:,.1f} MiB"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -57,7 +57,7 @@ def amount(value: float, family: str = "") -> str:
 
 
 def median_and_spread(values: list[float] | None, family: str = "") -> str:
-    """A cell of a table; empty if nothing was measured."""
+    """Returns the text of a cell of a table; empty if nothing was measured."""
     if not values:
         return ""
     middle = statistics.median(values)
@@ -65,14 +65,14 @@ def median_and_spread(values: list[float] | None, family: str = "") -> str:
 
 
 def save(path: Path, machine: dict, settings: dict, families: Families) -> None:
-    """Writes every single number, and what the numbers depend on."""
+    """Writes every single number, and the machine and settings on which the numbers depend."""
     content = {"machine": machine, "settings": settings, "families": families}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 def load(path: Path) -> dict:
-    """What `save` wrote. Raises ValueError on any other file."""
+    """Returns the content of a file that `save` wrote. Raises ValueError for any other file."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:

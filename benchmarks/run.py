@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures the openreg device beside the CPU it is simulated on.
+"""Measures the openreg device, and the CPU on which it is simulated.
 
-Every measurement runs in a process of its own, and the two devices take turns, so that neither sees
-the other's threads and caches, and a disturbance of the machine meets both. README.md says how to
-read the numbers.
+Every measurement runs in a process of its own, and the two devices take turns. So neither is affected by the threads
+and caches of the other, and other load on the machine affects both. README.md describes how to read the numbers.
 """
 
 import argparse
@@ -22,7 +21,7 @@ RESULTS = Path(__file__).with_name("results.json")
 
 
 def chosen_workloads(names: dict[str, list[str]], families: list[str], only: str) -> dict[str, list[str]]:
-    """The workloads to measure by family, in their order; families without any are left out."""
+    """Returns the workloads to measure by family, in their order. Leaves out families without any."""
     chosen = {
         family: [name for name in workloads if only in name]
         for family, workloads in names.items()
@@ -32,7 +31,7 @@ def chosen_workloads(names: dict[str, list[str]], families: list[str], only: str
 
 
 def measure_workloads(chosen: dict[str, list[str]], rounds: int, seconds: float, only: str) -> Families:
-    """Every family on both devices, in fresh processes, round after round."""
+    """Measures every family on both devices, in fresh processes, round after round."""
     from rich.progress import track
 
     found: Families = {family: {name: {} for name in names} for family, names in chosen.items()}
@@ -45,7 +44,7 @@ def measure_workloads(chosen: dict[str, list[str]], rounds: int, seconds: float,
 
 
 def measure(options: argparse.Namespace, names: dict[str, list[str]]) -> Families:
-    """What the options ask for. `--only` is about workloads: other parts are measured with it if `--family` says so."""
+    """Measures what the options select. With `--only`, which selects workloads, other parts need `--family`."""
     wanted = options.family or ([] if options.only else list(PARTS))
     chosen = chosen_workloads(names, options.family, options.only)
     found: Families = {}
@@ -60,7 +59,7 @@ def measure(options: argparse.Namespace, names: dict[str, list[str]]) -> Familie
 
 
 def arguments() -> argparse.Namespace:
-    """The command line; files are relative to `--directory`."""
+    """Returns the options of the command line. Paths of files are relative to `--directory`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="processes per device, at least 5")
     parser.add_argument("--seconds", type=float, default=0.2, help="per workload and process")
@@ -84,7 +83,7 @@ def arguments() -> argparse.Namespace:
 
 
 def old_results(path: Path) -> dict:
-    """What is in a file to compare with; exits where it is none."""
+    """Returns the content of the file to compare with. Exits if it is no file of results."""
     try:
         return load(path)
     except (OSError, ValueError) as error:
@@ -94,7 +93,7 @@ def old_results(path: Path) -> dict:
 def main() -> None:
     """Measures, prints the tables, and writes every single number."""
     options = arguments()
-    # Before anything is measured, and before the file is written anew.
+    # The file is read before the measurement, so that an error costs no time, and before it may be written.
     old = old_results(options.compare) if options.compare else None
     described = run_script("describe.py", device="cpu")
     names = described["families"]

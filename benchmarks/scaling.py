@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures whether the time per launch stays the same when more is queued, alive, or in use.
 
-Each round is a fresh process, and one more for each number of devices. README.md says how to read the numbers.
+Each round runs one fresh process, and one more for each number of devices. README.md describes how to read the numbers.
 """
 
 import argparse
@@ -17,13 +17,16 @@ from results import Family, median_and_spread
 
 LAUNCHES = 960  # in a block: a multiple of every number of streams and devices
 TIMED = 100  # launches above those that are queued already
-SLEEP = 20_000_000  # nanoseconds that the stream waits,
-SLEEP_PER_LAUNCH = 20_000  # and for each launch in the meantime more than it takes
+SLEEP = 20_000_000  # nanoseconds that the stream waits at least
+SLEEP_PER_LAUNCH = 20_000  # nanoseconds that it waits longer for each launch, which is more than a launch takes
 BLOCKS = 3
 
 
 def held(delay: int, action: Callable[[], float]) -> float:
-    """What `action` measures while the stream waits, so that nothing of what it launches leaves the queue."""
+    """Returns the result of `action`, which runs while the stream waits, so that its launches stay in the queue.
+
+    `delay` is in nanoseconds. Repeats the action with a longer delay if a task was completed meanwhile.
+    """
     import torch
 
     while True:
@@ -34,11 +37,11 @@ def held(delay: int, action: Callable[[], float]) -> float:
         if torch.openreg.stream_stats().completed == before:
             torch.accelerator.synchronize()
             return result
-        delay *= 2  # the machine was too slow for this one
+        delay *= 2  # the machine was too slow for this delay
 
 
 def queued(count: int, add: Callable[[], object]) -> float:
-    """Seconds of the host per launch into a queue that holds `count` launches."""
+    """Returns the host's seconds per launch into a queue that contains `count` launches."""
 
     def fill_and_time() -> float:
         for _ in range(count):
@@ -52,7 +55,7 @@ def queued(count: int, add: Callable[[], object]) -> float:
 
 
 def drained(count: int, add: Callable[[], object]) -> float:
-    """Seconds of the device per launch until it has done `count` that were all queued when it began."""
+    """Returns the device's seconds per launch for `count` launches that were all queued when it began."""
     import torch
 
     begin, end = torch.Event("openreg", enable_timing=True), torch.Event("openreg", enable_timing=True)
@@ -69,7 +72,7 @@ def drained(count: int, add: Callable[[], object]) -> float:
 
 
 def block(adds: list[Callable[[], object]], contexts: list[AbstractContextManager], devices: int) -> Callable[[], None]:
-    """A function that launches LAUNCHES times, each time by the next of `adds` in its context, and waits for all."""
+    """Returns a function that launches LAUNCHES times, by each of `adds` in its context in turn, and synchronizes."""
     import torch
 
     pairs = list(zip(adds, contexts, strict=True)) * (LAUNCHES // len(adds))
@@ -85,7 +88,7 @@ def block(adds: list[Callable[[], object]], contexts: list[AbstractContextManage
 
 
 def seconds_per_launch(launch: Callable[[], None], seconds: float) -> float:
-    """Median over calls of such a function."""
+    """Returns the median of the seconds per launch over calls of a function from `block`."""
     import torch
     from torch.utils.benchmark import Timer
 
@@ -95,7 +98,7 @@ def seconds_per_launch(launch: Callable[[], None], seconds: float) -> float:
 
 
 def adder(device: str) -> Callable[[], object]:
-    """A function that launches one small operator."""
+    """Returns a function that launches one small operator."""
     import torch
 
     x = torch.zeros(4, device=device)
@@ -103,7 +106,7 @@ def adder(device: str) -> Callable[[], object]:
 
 
 def measure_one_device(seconds: float) -> dict[str, float]:
-    """All curves but that of the devices, in this process."""
+    """Measures all curves except that of the devices, in this process."""
     import contextlib
 
     import torch
@@ -126,7 +129,7 @@ def measure_one_device(seconds: float) -> dict[str, float]:
 
 
 def measure_devices(count: int, seconds: float) -> dict[str, float]:
-    """One point of the devices' curve, in this process, which has as many devices: launches on each by turns."""
+    """Measures one point of the devices' curve, in this process, which has `count` devices that take turns."""
     import contextlib
 
     adds = [adder(f"openreg:{index}") for index in range(count)]
@@ -135,7 +138,7 @@ def measure_devices(count: int, seconds: float) -> dict[str, float]:
 
 
 def measure(rounds: int, seconds: float) -> Family:
-    """{point: {"openreg": [seconds per launch in each round]}}."""
+    """Returns {point: {"openreg": [seconds per launch in each round]}}."""
     found: Family = {curve.workload(count): {"openreg": []} for curve in CURVES for count in curve.counts}
     for number in range(rounds):
         runs = [("--here", "0"), *(("--here", str(count)) for count in DEVICES.counts)]
@@ -162,13 +165,13 @@ def show(family: Family) -> None:
         for count in curve.counts:
             values = family[curve.workload(count)]["openreg"]
             times = statistics.median(values) / base
-            verdict = "" if count == curve.counts[0] else "yes" if times <= WITHIN else "NO"
-            table.add_row(f"{count:,} {curve.what}", median_and_spread(values), f"{times:.2f}", verdict)
+            met = "" if count == curve.counts[0] else "yes" if times <= WITHIN else "NO"
+            table.add_row(f"{count:,} {curve.what}", median_and_spread(values), f"{times:.2f}", met)
     Console(width=120).print(table)
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures and prints all curves, or prints the points of this process as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="per point and process")

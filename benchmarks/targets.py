@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The targets: how fast is fast enough. They are shown, met or not; no command fails because of one."""
+"""Defines the performance targets, and compares results with them. No command fails because of a missed target."""
 
 import math
 import statistics
@@ -23,7 +23,7 @@ ADDED_IMPORT = "loading the backend after import torch"
 
 @dataclass(frozen=True)
 class Measured:
-    """The number to compare with the limit, and the workload that decided where one did."""
+    """The number to compare with the limit, and the workload that determines it, if it is one of several."""
 
     value: float
     decided_by: str = ""
@@ -33,28 +33,28 @@ Reduction = Callable[[Family, tuple[str, ...]], Measured]
 
 
 def worst(values: dict[str, float]) -> Measured:
-    """The greatest of them."""
+    """Returns the greatest of the values."""
     name = max(values, key=lambda item: values[item])
     return Measured(values[name], name if len(values) > 1 else "")
 
 
 def worst_ratio(times: Family, names: tuple[str, ...]) -> Measured:
-    """The greatest openreg / CPU: each of the workloads has to meet the limit."""
+    """Returns the greatest openreg / CPU, so that each of the workloads has to meet the limit."""
     return worst({name: ratio(times[name]) for name in names})
 
 
 def mean_ratio(times: Family, names: tuple[str, ...]) -> Measured:
-    """The geometric mean of openreg / CPU."""
+    """Returns the geometric mean of openreg / CPU."""
     return Measured(math.exp(statistics.fmean(math.log(ratio(times[name])) for name in names)))
 
 
 def longest(times: Family, names: tuple[str, ...]) -> Measured:
-    """The longest time on openreg, in seconds."""
+    """Returns the longest time on openreg, in seconds."""
     return worst({name: statistics.median(times[name]["openreg"]) for name in names})
 
 
 def against(base: str) -> Reduction:
-    """The greatest time on openreg over that of the workload `base` on openreg."""
+    """Returns a reduction to the greatest time on openreg, divided by the time of the workload `base` on openreg."""
 
     def growth(times: Family, names: tuple[str, ...]) -> Measured:
         before = statistics.median(times[base]["openreg"])
@@ -64,36 +64,39 @@ def against(base: str) -> Reduction:
 
 
 def exposed(times: Family, names: tuple[str, ...]) -> Measured:
-    """The share of communication that computation does not hide, on openreg: of both together, and of each alone."""
+    """Returns the share of the communication's time that computation does not hide, on openreg.
+
+    `names` are the workloads of both together, of communication alone, and of computation alone.
+    """
     both, communication, computation = (statistics.median(times[name]["openreg"]) for name in names)
     return Measured((both - computation) / communication)
 
 
 def eager(name: str) -> str:
-    """The workload that does what a compiled one does, without a compiler."""
+    """Returns the name of the eager workload that corresponds to a compiled one."""
     return f"{name.partition(', compiled')[0]}, eager"
 
 
 def mean_to_eager(times: Family, names: tuple[str, ...]) -> Measured:
-    """The geometric mean of compiled over eager, on openreg."""
+    """Returns the geometric mean of compiled over eager, on openreg."""
     return Measured(math.exp(statistics.fmean(math.log(to_eager(times, name, "openreg")) for name in names)))
 
 
 def worst_to_eager_on_cpu(times: Family, names: tuple[str, ...]) -> Measured:
-    """The greatest of what compiling costs or saves on openreg, over what it does on the CPU."""
+    """Returns the greatest quotient of compiled / eager on openreg and compiled / eager on the CPU."""
     return worst({name: to_eager(times, name, "openreg") / to_eager(times, name, "cpu") for name in names})
 
 
 def to_eager(times: Family, name: str, device: str) -> float:
-    """The time of a compiled workload over that of the eager one."""
+    """Returns the time of a compiled workload divided by that of the eager one."""
     return statistics.median(times[name][device]) / statistics.median(times[eager(name)][device])
 
 
 @dataclass(frozen=True)
 class Target:
-    """`reduce` makes one number of the workloads; at most `limit` is meant.
+    """A performance target: the number that `reduce` computes from the workloads should be at most `limit`.
 
-    `base` is the workload that the others are compared with, if it is one of openreg.
+    `base` is the workload of openreg with which the others are compared; empty if they are not compared with one.
     """
 
     text: str
@@ -104,17 +107,17 @@ class Target:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """All workloads it looks at."""
+        """Returns all workloads whose times the target uses."""
         compared = [eager(name) for name in self.workloads if self.reduce in (mean_to_eager, worst_to_eager_on_cpu)]
         return (*self.workloads, *compared, *([self.base] if self.base else []))
 
     @property
     def is_ratio_to_cpu(self) -> bool:
-        """Whether it compares with the CPU."""
+        """Returns True if the target compares openreg with the CPU."""
         return self.reduce in (worst_ratio, mean_ratio, worst_to_eager_on_cpu)
 
     def shown(self, value: float) -> str:
-        """A number of this target as text."""
+        """Returns a number of this target as text."""
         if self.reduce is longest:
             return amount(value)
         return f"{value:.2f}" + (" of base" if self.base else "")
@@ -129,7 +132,7 @@ COMPILE_TIMES = {kind: tuple(f"compile {model}, {kind}" for model in MODELS) for
 
 
 def growing(text: str, base: str, workloads: tuple[str, ...]) -> Target:
-    """A target that compares workloads of openreg with another one of openreg."""
+    """Returns a target that compares workloads of openreg with another workload of openreg."""
     return Target(text, workloads, against(base), WITHIN, base)
 
 
@@ -202,26 +205,26 @@ TARGETS = (
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What was measured for a target; None where a workload that it needs was not."""
+class TargetResult:
+    """The number that was measured for a target; None if a workload that it needs was not measured."""
 
     target: Target
     measured: Measured | None
 
     @property
     def met(self) -> bool | None:
-        """Whether the limit is kept; None where nothing can be said."""
+        """Returns True if the limit is kept; None if nothing was measured."""
         return None if self.measured is None else self.measured.value <= self.target.limit
 
 
-def judge(families: Families, targets: tuple[Target, ...] = TARGETS) -> list[Verdict]:
-    """A verdict on each target."""
+def judge(families: Families, targets: tuple[Target, ...] = TARGETS) -> list[TargetResult]:
+    """Returns the result of each target."""
     times = flat(families)
-    return [Verdict(target, measured(target, times)) for target in targets]
+    return [TargetResult(target, measured(target, times)) for target in targets]
 
 
 def measured(target: Target, times: Family) -> Measured | None:
-    """The target's number, None unless all its workloads were measured: a mean of some would mean something else."""
+    """Returns the target's number; None unless all its workloads were measured, because a part has another mean."""
     devices = ("openreg", "cpu") if target.is_ratio_to_cpu else ("openreg",)
     if not all(times.get(name, {}).get(device) for name in target.needs for device in devices):
         return None
@@ -229,26 +232,27 @@ def measured(target: Target, times: Family) -> Measured | None:
 
 
 def unknown(names: set[str], targets: tuple[Target, ...] = TARGETS) -> list[str]:
-    """The workloads that targets name and that do not exist."""
+    """Returns the workloads that targets name and that do not exist."""
     return [name for target in targets for name in target.needs if name not in names]
 
 
-def show(verdicts: list[Verdict]) -> None:
-    """Prints target, limit, what was measured, and whether that is enough."""
+def show(target_results: list[TargetResult]) -> None:
+    """Prints each measured target with its limit, its number, and whether it is met."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title="targets: medians of openreg / medians of the CPU, unless they have a unit or a base")
     for title in ("target", "at most", "measured", "met"):
         table.add_column(title, justify="left" if title == "target" else "right")
-    judged = [verdict for verdict in verdicts if verdict.measured is not None]
-    for verdict in judged:
-        target, found = verdict.target, verdict.measured
+    judged = [result for result in target_results if result.measured is not None]
+    for result in judged:
+        target, found = result.target, result.measured
         text = target.text + (f"\n  most: {found.decided_by}" if found.decided_by else "")
-        answer = "[green]yes[/]" if verdict.met else "[bold red]NO[/]"
+        answer = "[green]yes[/]" if result.met else "[bold red]NO[/]"
         table.add_row(text, target.shown(target.limit), target.shown(found.value), answer)
     console = Console(width=120)
     if judged:
         console.print(table)
-    met = sum(verdict.met is True for verdict in judged)
-    console.print(f"{met} of {len(judged)} measured targets are met; {len(verdicts) - len(judged)} were not measured")
+    met = sum(result.met is True for result in judged)
+    missing = len(target_results) - len(judged)
+    console.print(f"{met} of {len(judged)} measured targets are met; {missing} were not measured")

@@ -90,6 +90,6 @@ free.synchronize()
 check(not busy.query(), "another stream does not wait")
 other.wait_stream(busy)
 waiting = other.record_event()
-check(not waiting.query(), "unless it is told to")
+check(not waiting.query(), "except after wait_stream()")
 
 assert openreg_runtime.DEVICE_TYPE == "openreg"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured, by families; a process measures one family on one device."""
+"""The workloads, grouped into families. A process measures one family on one device."""
 
 from workloads import compiled, inference, memory, operators, streams, training
 from workloads.workload import Workload

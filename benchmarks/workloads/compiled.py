@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What torch.compile makes of small operators, of elementwise operators on much memory, and of training steps.
+"""Workloads for torch.compile: small operators, elementwise operators on large tensors, and training steps.
 
-Each is measured as it is, compiled, and as a graph; on the CPU, which has no graphs, what the graph replays is
-measured as it is.
+They are measured eager, compiled, and except for the elementwise operators also as a graph. On the CPU, which has no
+graphs, the function that a graph would replay is called; for training steps, it is not compiled there.
 """
 
 from collections.abc import Callable
@@ -21,21 +21,21 @@ SMALL = 50
 
 
 def pointwise(x: torch.Tensor) -> torch.Tensor:
-    """Nineteen elementwise operators in a row."""
+    """Computes nineteen elementwise operators in a row."""
     for _ in range(6):
         x = torch.sin(x) * 0.5 + x
     return x.relu()
 
 
 def small(x: torch.Tensor) -> torch.Tensor:
-    """Fifty operators, each of which takes next to no time."""
+    """Computes fifty operators, each of which takes almost no time."""
     for _ in range(SMALL // 2):
         x = (x + 1) * 0.5
     return x
 
 
 def call_of(function: Callable[[torch.Tensor], torch.Tensor], size: int):
-    """The function, as it is, on so many elements."""
+    """Returns the preparation of a workload that calls the function eagerly, on `size` elements."""
 
     def prepare(device: torch.device) -> Call:
         x = torch.rand(size, device=device)
@@ -45,26 +45,26 @@ def call_of(function: Callable[[torch.Tensor], torch.Tensor], size: int):
 
 
 def compiled(function: Callable[[torch.Tensor], torch.Tensor], size: int):
-    """The function compiled, on so many elements."""
-    return lambda device: call_of(torch.compile(function), size)(device)  # which imports the compiler
+    """Returns the preparation of a workload that calls the compiled function, on `size` elements."""
+    return lambda device: call_of(torch.compile(function), size)(device)  # torch.compile imports the compiler
 
 
 def small_as_graph(device: torch.device) -> Call:
-    """The small operators, compiled, and replayed."""
+    """Prepares a replay of the small operators, compiled."""
     x = torch.rand(16, device=device)
     function = torch.compile(small)
     return replayed(lambda: function(x), device)
 
 
 def tiny(device: torch.device) -> Task:
-    """Two layers, 16 to 32 to 4, batch 8: next to nothing to compute."""
+    """Returns a task with two layers, 16 to 32 to 4, and batch 8, which has almost nothing to compute."""
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
     labels = torch.randint(4, (8,), device=device)
     return Task(model.to(device), torch.rand(8, 16, device=device), lambda y: functional.cross_entropy(y, labels))
 
 
 def step(make: Callable[[torch.device], Task], *, is_compiled: bool, is_graph: bool = False):
-    """A training step with SGD."""
+    """Returns the preparation of a training step with SGD."""
 
     def prepare(device: torch.device) -> Call:
         task = make(device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A step as one launch of a graph."""
+"""Replays a step as a device graph, with one launch."""
 
 import torch
 

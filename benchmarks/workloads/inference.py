@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inference: the five models, and a decoder that generates token by token."""
+"""Workloads of inference: the five models, and a decoder that generates token by token."""
 
 import torch
 from torch.nn import functional
@@ -12,7 +12,7 @@ WIDTH, HEADS, LENGTH = 128, 4, 64
 
 
 def inference(model: str):
-    """The forward pass in inference mode."""
+    """Returns the preparation of a model's forward pass in inference mode."""
 
     def prepare(device: torch.device) -> Call:
         task = MODELS[model](device)
@@ -28,7 +28,7 @@ def inference(model: str):
 
 
 def generation(device: torch.device) -> Call:
-    """Sixteen tokens through two decoder blocks, one after the other, with a key-value cache; greedy choice."""
+    """Prepares the generation of sixteen tokens by two decoder blocks with a key-value cache and greedy choice."""
     blocks = [DecoderBlock(WIDTH, HEADS).to(device) for _ in range(2)]
     embedding = torch.rand(97, WIDTH, device=device)
     caches = torch.zeros(len(blocks), 2, 1, HEADS, LENGTH, WIDTH // HEADS, device=device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Allocation, and copies between and within devices."""
+"""Workloads of allocations, and of copies between and within devices."""
 
 import torch
 
@@ -10,7 +10,10 @@ MIB = 1024 * KIB
 
 
 def allocation(size: int):
-    """Allocates `size` bytes and frees them; after the first time the block is cached."""
+    """Returns the preparation of a workload that allocates `size` bytes and frees them.
+
+    After the first call, the block comes from the cache.
+    """
 
     def prepare(device: torch.device) -> Call:
         return lambda: torch.empty(size, dtype=torch.uint8, device=device)
@@ -19,9 +22,9 @@ def allocation(size: int):
 
 
 def copy(size: int, *, source: str, target: str, pinned: bool = False):
-    """Copies `size` bytes; source and target are "host", "device" or "other" (a second device).
+    """Returns the preparation of a copy. `source` and `target` are "host", "device" or "other" (a second device).
 
-    On the CPU all of them are its memory. From and to pinned memory the copy does not wait.
+    `size` is in bytes. On the CPU, all places are host memory. Copies from and to pinned memory are asynchronous.
     """
 
     def prepare(device: torch.device) -> Call:
@@ -39,7 +42,7 @@ def copy(size: int, *, source: str, target: str, pinned: bool = False):
 
 
 def copies(size: int, label: str) -> list[Workload]:
-    """All directions of one size."""
+    """Returns the workloads of all directions for one size."""
     return [
         Workload(f"copy {label} to the device, pageable", copy(size, source="host", target="device")),
         Workload(f"copy {label} to the device, pinned", copy(size, source="host", target="device", pinned=True)),

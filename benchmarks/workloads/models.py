@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The five models, each with a batch to learn: as small as those of unit tests and tutorials, where overhead shows."""
+"""Defines the five models of the benchmarks, each with a batch to train on.
+
+They are as small as those of unit tests and tutorials, so that overhead shows.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Task:
-    """A model, an input, and the loss of the model's output."""
+    """A model, an input, and a function that computes the loss from the model's output."""
 
     model: nn.Module
     batch: torch.Tensor
@@ -19,14 +22,14 @@ class Task:
 
 
 def mlp(device: torch.device) -> Task:
-    """Three layers, 256 to 512 to 512 to 10, batch 128."""
+    """Returns a task with three linear layers, 256 to 512 to 512 to 10, and batch 128."""
     model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     labels = torch.randint(10, (128,), device=device)
     return Task(model.to(device), torch.rand(128, 256, device=device), lambda y: functional.cross_entropy(y, labels))
 
 
 def convnet(device: torch.device) -> Task:
-    """Two convolutions with batch norm and a linear layer, 3 x 16 x 16, batch 32."""
+    """Returns a task with two convolutions with batch norm and a linear layer, images of 3 x 16 x 16, and batch 32."""
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -47,7 +50,7 @@ def convnet(device: torch.device) -> Task:
 
 
 def encoder(device: torch.device) -> Task:
-    """One layer of torch.nn's transformer encoder, width 128, four heads, eight sequences of 32."""
+    """Returns a task with one layer of torch.nn's transformer encoder: width 128, four heads, eight sequences of 32."""
     model = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True, norm_first=True)
     batch = torch.rand(8, 32, 128, device=device)
     return Task(model.to(device), batch, lambda y: y.square().mean())
@@ -66,24 +69,24 @@ class DecoderBlock(nn.Module):
         self.down = nn.Linear(2 * width, width, bias=False)
 
     def split(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Query, key and value of `x`, (batch, heads, length, width of a head) each."""
+        """Returns query, key and value of `x`, each of shape (batch, heads, length, width of a head)."""
         parts = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return parts.unbind(0)
 
     def merge(self, x: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
-        """What follows attention."""
+        """Returns the block's output for its input `x` and the result of attention."""
         x = x + self.out(attended.transpose(1, 2).flatten(2))
         value, gate = self.up(self.norms[1](x)).chunk(2, dim=-1)
         return x + self.down(value * functional.silu(gate))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(batch, length, width) to the same."""
+        """Maps (batch, length, width) to the same shape."""
         query, key, value = self.split(self.norms[0](x))
         return self.merge(x, functional.scaled_dot_product_attention(query, key, value, is_causal=True))
 
 
 def decoder(device: torch.device) -> Task:
-    """One decoder block, width 128, four heads, four sequences of 64."""
+    """Returns a task with one decoder block: width 128, four heads, four sequences of 64."""
     batch = torch.rand(4, 64, 128, device=device)
     return Task(DecoderBlock(128, 4).to(device), batch, lambda y: y.square().mean())
 
@@ -97,12 +100,12 @@ class Tagger(nn.Module):
         self.head = nn.Linear(128, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(batch, length, 64) to (batch, length, 10)."""
+        """Maps (batch, length, 64) to (batch, length, 10)."""
         return self.head(self.lstm(x)[0])
 
 
 def lstm(device: torch.device) -> Task:
-    """An LSTM of one layer, 64 to 128, sixteen sequences of 32."""
+    """Returns a task with an LSTM of one layer, 64 to 128, and sixteen sequences of 32."""
     labels = torch.randint(10, (16 * 32,), device=device)
     batch = torch.rand(16, 32, 64, device=device)
     return Task(Tagger().to(device), batch, lambda y: functional.cross_entropy(y.flatten(0, 1), labels))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Single operators, from four elements, where the call counts, to millions, where the kernel does."""
+"""Workloads of single operators, from four elements, which measure the call, to millions, which measure the kernel."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ SIZES = {"small": 64, "medium": 512, "large": 2048}
 
 
 def on_matrix(operator: Callable[[torch.Tensor], object], size: int):
-    """`operator` of a square matrix."""
+    """Returns the preparation of a workload that calls `operator` with a square matrix."""
 
     def prepare(device: torch.device) -> Call:
         x = torch.rand(size, size, device=device)
@@ -22,7 +22,7 @@ def on_matrix(operator: Callable[[torch.Tensor], object], size: int):
 
 
 def add(count: int):
-    """Adds two vectors of float32 into a new one."""
+    """Returns the preparation of a workload that adds two vectors of float32 into a new one."""
 
     def prepare(device: torch.device) -> Call:
         a, b = torch.rand(count, device=device), torch.rand(count, device=device)
@@ -32,7 +32,7 @@ def add(count: int):
 
 
 def layer_norm(size: int):
-    """Layer norm of the rows of a square matrix, with weight and bias."""
+    """Returns the preparation of a layer norm of the rows of a square matrix, with weight and bias."""
 
     def prepare(device: torch.device) -> Call:
         x = torch.rand(size, size, device=device)
@@ -43,7 +43,7 @@ def layer_norm(size: int):
 
 
 def matmul(size: int):
-    """The product of two square matrices."""
+    """Returns the preparation of the product of two square matrices."""
 
     def prepare(device: torch.device) -> Call:
         a, b = torch.rand(size, size, device=device), torch.rand(size, size, device=device)
@@ -53,7 +53,7 @@ def matmul(size: int):
 
 
 def convolution(batch: int, channels: int, width: int):
-    """A convolution, 3 x 3 with padding, that keeps channels and size."""
+    """Returns the preparation of a convolution, 3 x 3 with padding, that keeps channels and size."""
 
     def prepare(device: torch.device) -> Call:
         x = torch.rand(batch, channels, width, width, device=device)
@@ -64,20 +64,20 @@ def convolution(batch: int, channels: int, width: int):
 
 
 def item_after_kernel(device: torch.device) -> Call:
-    """Launches a kernel of one element and reads its result on the host."""
+    """Prepares a launch of a kernel on one element, whose result the host reads."""
     x = torch.zeros((), device=device)
     return lambda: x.add_(1).item()
 
 
 def parallel_work_on_the_host(_device: torch.device) -> None:
-    """An operator of the CPU that uses all cores, on the main thread."""
+    """Runs an operator of the CPU that uses all cores, on the main thread."""
     x = torch.rand(1 << 20)
     for _ in range(10):
         x + x
 
 
 def work_on_another_device(device: torch.device) -> None:
-    """A parallel kernel on the second device."""
+    """Runs a parallel kernel on the second device."""
     x = torch.rand(1 << 20, device=torch.device(device.type, 1))
     for _ in range(10):
         x + x
@@ -85,7 +85,7 @@ def work_on_another_device(device: torch.device) -> None:
 
 
 def sized(operation: str, make: Callable[[int], Callable[[torch.device], Call]], **sizes: int) -> list[Workload]:
-    """The same at small, medium and large sizes."""
+    """Returns a workload for each size, by default small, medium and large."""
     return [Workload(f"{operation}, {label}", make(size)) for label, size in (sizes or SIZES).items()]
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events, several streams, and several devices; the CPU, which has neither, does the same work in order."""
+"""Workloads with events, several streams, and several devices.
+
+The CPU has none of them, and computes the same in order.
+"""
 
 import torch
 
@@ -8,13 +11,13 @@ from workloads.workload import Call, Workload
 
 
 def event_record(device: torch.device) -> Call:
-    """Records an event on the current stream."""
+    """Prepares the record of an event on the current stream."""
     event = torch.Event(device)
     return lambda: event.record()
 
 
 def event_wait(device: torch.device) -> Call:
-    """Records an event on one stream and lets another wait for it."""
+    """Prepares the record of an event on one stream, for which another stream waits."""
     event, other = torch.Event(device), torch.Stream(device)
     current = torch.accelerator.current_stream(device)
 
@@ -27,7 +30,7 @@ def event_wait(device: torch.device) -> Call:
 
 @torch.inference_mode()
 def two_streams(device: torch.device) -> Call:
-    """The MLP's forward pass on two batches, each on a stream of its own."""
+    """Prepares the MLP's forward pass on two batches, each on a stream of its own."""
     task = mlp(device)
     batches = (task.batch, task.batch.clone())
     if device.type == "cpu":
@@ -49,7 +52,7 @@ def two_streams(device: torch.device) -> Call:
 
 
 def two_devices(device: torch.device) -> Call:
-    """The MLP's forward pass on two devices, each with its own copy."""
+    """Prepares the MLP's forward pass on two devices, each with a copy of the model."""
     on_devices = [device, device if device.type == "cpu" else torch.device(device.type, 1)]
     tasks = [mlp(where) for where in on_devices]
 

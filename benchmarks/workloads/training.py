@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training steps: eager, replayed as a graph, and with work of the host between them."""
+"""Workloads of training steps: eager, replayed as a graph, and with work of the host between the steps."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 
 
 def step_of(task: Task, optimizer: Optimizer) -> Call:
-    """Forward, loss, backward and the optimizer on the task's batch."""
+    """Returns a function that runs forward, loss, backward and the optimizer on the task's batch."""
 
     def step() -> None:
         optimizer.zero_grad()
@@ -28,7 +28,7 @@ def step_of(task: Task, optimizer: Optimizer) -> Call:
 
 
 def training(model: str, optimizer: str):
-    """An eager training step."""
+    """Returns the preparation of an eager training step."""
 
     def prepare(device: torch.device) -> Call:
         task = MODELS[model](device)
@@ -38,7 +38,7 @@ def training(model: str, optimizer: str):
 
 
 def replay(model: str):
-    """The same as one launch of a graph; on the CPU, which has no graphs, the eager step."""
+    """Returns the preparation of a training step as one launch of a graph; on the CPU, of the eager step."""
 
     def prepare(device: torch.device) -> Call:
         return replayed(training(model, "SGD")(device), device)
@@ -47,13 +47,13 @@ def replay(model: str):
 
 
 def augment(images: torch.Tensor) -> torch.Tensor:
-    """What a data loader does on the host: noise, a shift and a flip."""
+    """Augments images as a data loader does on the host: with noise, a shift and a flip."""
     noisy = images + 0.01 * torch.rand_like(images)
     return noisy.roll(1, -1).flip(-2).contiguous()
 
 
 def with_host_work(model: str):
-    """A training step on a batch that the main thread has just augmented with operators of the CPU."""
+    """Returns the preparation of a training step on a batch that operators of the CPU augment in the main thread."""
 
     def prepare(device: torch.device) -> Call:
         task = MODELS[model](device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a workload is."""
+"""Defines the class of all workloads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Workload:
-    """A function that is called over and over on a device, and timed.
+    """A function that is called repeatedly on a device, and timed.
 
-    `prepare` takes the device and gives the function. With `until_return` the time is that of the call alone,
-    otherwise that of the work: the device is synchronized before and after a block of calls. `disturb` runs on the
-    host before each block and is not timed. Without `on_cpu` the CPU has nothing like it.
+    `prepare` takes the device and returns the function. With `until_return`, the time is that of the call alone.
+    Otherwise it includes the tasks, because the device is synchronized before and after a block of calls. `disturb` is
+    called before each block, and is not timed. `on_cpu` is False if the CPU has no equivalent.
     """
 
     name: str

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directive `failure`: a program and the message that it ends with.
+"""The Sphinx directive `failure`, which shows a program and the error or warning that it ends with.
 
-The argument is the kind of the message as Python prints it (`RuntimeError`, `torch.OutOfMemoryError`, `UserWarning`).
-The content is the program, a line `---`, and the message, which may be broken anywhere between words; `...` stands for
-what differs from run to run. Options: `environment` (settings, `NAME=value NAME=value`), `before` (a line of Python
-that another process runs first), `at` (the line of the program that raises), `prints` (what comes out before the
-message), `path` (a folder in docs/tests to import from).
+The argument is the type of the error or warning, as Python prints it (`RuntimeError`, `torch.OutOfMemoryError`,
+`UserWarning`). The content is the program, a line `---`, and the message. The message may be broken between any words,
+and `...` in it stands for text that differs between runs. Options: `environment` (environment variables, `NAME=value
+NAME=value`), `before` (a line of Python that another process runs first), `at` (the line of the program that raises),
+`prints` (the output before the message), `path` (a folder in docs/tests to import from).
 
-docs/tests/test_failures.py runs every program of every page and compares.
+docs/tests/test_failures.py runs the programs of all pages and compares the messages.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ SEPARATOR = "---"
 OPTIONS = {"environment", "before", "at", "prints", "path"}
 _FENCE = re.compile(r"^(?P<fence>`{3,})\{failure\}[ ]*(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=fence)[ ]*$", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
-# What may come behind a message: another exception of a chain, or where a warning comes from.
+# A pattern for what may follow a message: another exception of a chain, or the origin of a warning.
 _ENDS = r"(?=$| The above exception was| During handling of| \(Triggered internally at)"
 
 
 class FailureError(ValueError):
-    """A `failure` that is not written as it must be."""
+    """An error in the text of a `failure` directive."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A program and its message; `title` is the heading above it."""
+    """The content of a directive: a program and its message. `title` is the heading above it."""
 
     title: str
     kind: str
@@ -47,20 +47,20 @@ class Failure:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings that the program needs."""
+        """Returns the environment variables that the program needs."""
         return dict(pair.split("=", 1) for pair in self.options.get("environment", "").split())
 
     def command(self) -> str:
-        """How to start the program in a shell."""
+        """Returns the shell command that starts the program."""
         return " ".join([self.options.get("environment", ""), "python program.py"]).strip()
 
     def is_said_in(self, errors: str) -> bool:
-        """Whether a process that wrote this to its standard error said the message, from beginning to end."""
+        """Returns True if the standard error of a process contains the whole message."""
         pattern = _as_pattern(f"{self.kind}: {self.message}")
         return re.search(r"(?:^| )" + pattern + _ENDS, " ".join(errors.split())) is not None
 
     def raising_line(self, errors: str, file: str) -> str:
-        """The line of the program in `file` that the last traceback names; empty where there is none."""
+        """Returns the line of the program in `file` that the last traceback names; empty if there is none."""
         numbers = re.findall(rf'File "{re.escape(file)}", line (\d+)', errors)
         lines = self.program.splitlines()
         return lines[int(numbers[-1]) - 1].strip() if numbers and int(numbers[-1]) <= len(lines) else ""
@@ -71,7 +71,7 @@ def _as_pattern(message: str) -> str:
 
 
 def make(title: str, kind: str, options: dict[str, str], content: str) -> Failure:
-    """Raises FailureError for content without a program, without a message, or with an option that does not exist."""
+    """Returns the failure. Raises FailureError without a program or message, and for an option that does not exist."""
     program, separator, message = content.partition(f"\n{SEPARATOR}\n")
     if not separator or not program.strip() or not message.strip():
         raise FailureError(f"failure {kind} under {title!r}: write the program, a line {SEPARATOR}, and the message")
@@ -84,7 +84,7 @@ def make(title: str, kind: str, options: dict[str, str], content: str) -> Failur
 
 
 def failures_of(page: str) -> Iterator[Failure]:
-    """The failures of a page in Markdown."""
+    """Yields the failures of a page in Markdown."""
     for match in _FENCE.finditer(page):
         headings = [item.group(1) for item in _HEADING.finditer(page, 0, match.start())]
         lines = match["body"].splitlines()
@@ -96,7 +96,7 @@ def failures_of(page: str) -> Iterator[Failure]:
 
 
 class FailureDirective(SphinxDirective):
-    """Shows the program, how to start it where that takes a setting, and the message."""
+    """Shows the program, the command that starts it if it needs environment variables, and the message."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -104,7 +104,7 @@ class FailureDirective(SphinxDirective):
     option_spec: ClassVar = dict.fromkeys(OPTIONS, directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
-        """The blocks, or an error of the build."""
+        """Returns the blocks. An invalid directive is an error of the build."""
         try:
             failure = make("", self.arguments[0], self.options, "\n".join(self.content))
         except FailureError as error:
@@ -116,7 +116,7 @@ class FailureDirective(SphinxDirective):
         shown.append(self._block(failure.program, "python"))
         if failure.environment:
             shown.append(self._block(failure.command(), "bash"))
-        # One line, which the style sheet breaks where the screen ends.
+        # The message is one line, which the style sheet breaks at the end of the screen.
         message = " ".join(failure.message.split())
         shown.append(self._block(f"{failure.kind}: {message}", "text", "failure-message"))
         if "at" in self.options:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lets pages link to documents that are no pages of the guide, as they do to any other file of the repository.
+"""Lets pages of the guide link to Markdown files of the repository that are no pages of the guide.
 
-A forge follows `[text](../README.md)`; MyST takes a Markdown file for a page, and refuses one that is none. Here it is
-told that such a link leads to a file, which has no sections there.
+A forge follows `[text](../README.md)`. MyST takes every Markdown file for a page, and rejects a link to one that is no
+page. This extension changes such a link into one to a file, `path:../README.md`, without the section.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINK = re.compile(r"\]\((\.\./[^)#\s]+\.md)(?:#[^)\s]*)?\)")
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Changes each page as it is read."""
+    """Registers a function that changes the links of each page when Sphinx reads it."""
 
     def read(app: Sphinx, page: str, source: list[str]) -> None:
         folder = Path(app.env.doc2path(page)).parent

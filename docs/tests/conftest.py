@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the guide share: its extensions on the path, processes, small pages built alone, the whole site."""
+"""Shared fixtures of the guide's tests: its Sphinx extensions, fresh processes, single pages, and the whole site."""
 
 from __future__ import annotations
 

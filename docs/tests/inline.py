@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds what a page names, in inline code or in roles that it shows, and which does not exist."""
+"""Finds names in inline code of a page, also in roles that it shows, that do not exist."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages of the guide, and the other documents."""
+"""Lists the pages of the guide and the other documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def name_of(path: Path) -> str:
 
 
 def documents() -> list[Path]:
-    """Every Markdown file of the repository but the lists of changes, which tell of what was."""
+    """Every Markdown file of the repository except the lists of changes, which describe earlier versions."""
     found = [*ROOT.glob("*.md"), ROOT / "tools" / "README.md", DOCS / "README.md", *pages()]
     for part in ("benchmarks", "examples", "packages", "templates"):
         paths = (path for path in (ROOT / part).rglob("*.md") if "build" not in path.relative_to(ROOT).parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program `python` for the shells of the pages, whose processes are forked from one that has imported torch.
+"""A `python` command for the shells of the pages. Its processes are forked from one that has imported torch.
 
 It asks the process of the tests, which has FreshPython run what it was given, and passes on what that printed.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is done about the lines of a `console` block: each is checked, found in a tested file, or run.
+"""Checks or runs each line of a `console` block.
 
 Checked are commands that build or install, which the nox sessions run: `nox` (the session has to exist),
 `pip` (options and packages have to), `python -m venv`, what sets or activates an environment, and Python programs of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmarks, as far as they can be tested without timing: here are torch, the packages and matplotlib."""
+"""The benchmarks whose tests need torch name existing workloads, and draw charts from results. Nothing is timed."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def results(families):
 
 @pytest.fixture(scope="module")
 def draw(tmp_path_factory):
-    """Draws charts of numbers that nobody measured; gives their contents."""
+    """Draws charts of made-up numbers; returns their contents."""
 
     def draw_charts(families):
         folder = tmp_path_factory.mktemp("charts")

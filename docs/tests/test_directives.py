@@ -30,7 +30,7 @@ def test_a_role_shows_what_exists(page, role, shown):
 
 
 @pytest.mark.parametrize(
-    ("role", "complaint"),
+    ("role", "problem"),
     [
         ("{path}`packages/openreg-nothing`", "no file or folder packages/openreg-nothing"),
         ("{session}`fly`", "no nox session fly"),
@@ -42,9 +42,9 @@ def test_a_role_shows_what_exists(page, role, shown):
         ("{setting}`OPENREG_NOTHING`", "OPENREG_NOTHING"),
     ],
 )
-def test_a_role_refuses_what_does_not_exist(page, role, complaint):
+def test_a_role_refuses_what_does_not_exist(page, role, problem):
     _, warnings = page(role)
-    assert complaint in warnings
+    assert problem in warnings
 
 
 def test_a_new_process_is_shown_with_its_settings(page):
@@ -89,16 +89,16 @@ def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):
 
 
 @pytest.mark.parametrize(
-    ("drawing", "complaint"),
+    ("drawing", "problem"),
     [
         ("digraph { a -> }", "Graphviz refuses the drawing"),
         ("digraph { a [fillcolor=pink] }", "no color 'pink'"),
         ("a to b", "a drawing begins with"),
     ],
 )
-def test_a_wrong_diagram_is_refused(page, drawing, complaint):
+def test_a_wrong_diagram_is_refused(page, drawing, problem):
     _, warnings = page(f":::{{diagram}} Wrong\n{drawing}\n:::")
-    assert complaint in warnings
+    assert problem in warnings
 
 
 def test_the_graph_of_packages_has_the_dependencies_of_their_projects(page):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents outside of the guide: their shell lines can be true, their Python runs, what they quote is so.
+"""Documents outside of the guide have valid shell lines, Python that runs, and quotes that equal their files.
 
 That what they name exists is tested by test_inline.py.
 """

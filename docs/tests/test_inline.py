@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names in inline code exist."""
+"""Every name in inline code of a page exists, and a name that does not exist is found."""
 
 import inline
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every example of every page runs and prints what the page says; what a page may not do is refused."""
+"""Every example of every page runs and prints what the page shows. Pages that are wrong are found."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from run_page import parts_of
 ROOT = DOCS.parent
 TESTS = Path(__file__).parent
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-# For pages that tell of no backend.
+# For pages that need no backend.
 WITHOUT_A_BACKEND = {AUTOLOAD: "0"}
 # Warnings are errors, as with `python -W error`, but for those of names that PyTorch itself uses and will drop.
 START = """
@@ -96,7 +96,7 @@ def test_a_true_page_passes(text, tmp_path, run_python, tools):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "problem"),
     [
         (fence("python", "print(1 + 1)") + fence("text", "3"), "the page says"),
         (fence("python", "raise ValueError('no')"), "a block ended with ValueError: no"),
@@ -126,8 +126,8 @@ def test_a_true_page_passes(text, tmp_path, run_python, tools):
         ("---\ncommands: .ci/run\n---\n" + fence("console", "rm everything"), "not in .ci/run"),
     ],
 )
-def test_an_untrue_page_is_found_out(text, complaint, tmp_path, run_python, tools):
+def test_an_untrue_page_is_found_out(text, problem, tmp_path, run_python, tools):
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
     done = run_page(tmp_path / "page.md", tmp_path, WITHOUT_A_BACKEND, run_python, tools)
     assert done.returncode != 0
-    assert complaint in done.stdout + done.stderr
+    assert problem in done.stdout + done.stderr

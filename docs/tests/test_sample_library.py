@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The CI job of "Test your library on openreg" does what the page says: every step of it runs here, in order."""
+"""Every step of the CI job on the page "Test your library on openreg" runs, in order, with the documented result."""
 
 import os
 import re

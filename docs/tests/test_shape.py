@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chapters about an interface have one shape, so that a reader finds the same answer at the same place."""
+"""Chapters about an interface have the same sections in the same order. A chapter that deviates is found."""
 
 import re
 

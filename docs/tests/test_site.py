@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The built site: every link inside it leads somewhere, and its search finds words."""
+"""On the built site every internal link has a target, the search finds words, and pages fit narrow screens."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A timeline shows a program and draws what the device did with it; a program that fails fails the build."""
+"""A timeline shows a program and draws the device's tasks. The build fails if the program fails."""
 
 import re
 
@@ -50,14 +50,14 @@ def test_settings_reach_the_program(page):
 
 
 @pytest.mark.parametrize(
-    ("lines", "complaint"),
+    ("lines", "problem"),
     [
         (("torch.ones(2, device='openreg:77')",), "openreg:77"),
         (("x = 1 + 1",), "no work of an openreg device"),
         ((":draw: nothing", "torch.ones(4, device='openreg').exp()"), "no range 'nothing'"),
     ],
 )
-def test_a_program_that_cannot_be_drawn_fails_the_build(page, lines, complaint):
+def test_a_program_that_cannot_be_drawn_fails_the_build(page, lines, problem):
     _, warnings = page(timeline("Broken", *lines))
-    assert complaint in warnings
+    assert problem in warnings
     assert "Broken" in warnings

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts the record of callgrind where the device's observers are told something. Each cut writes what its thread has
-// executed since its last one; its name is that of the event.
+// Cuts the record of callgrind at each event that the device reports to its observers. Each cut writes what its thread
+// has executed since its last cut, under the name of the event.
 #include <valgrind/callgrind.h>
 
 #include <string>

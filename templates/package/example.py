@@ -15,6 +15,6 @@ with openreg_example.LaunchCounter() as counter:
     torch.openreg.example_scale(x, 2.5)
 print(counter.launched, "launched,", counter.completed, "completed")
 if (counter.launched, counter.completed) != (1, 1):
-    raise SystemExit("WRONG: the observer was not told of one launch")
+    raise SystemExit("WRONG: the observer did not get exactly one launch")
 
 assert torch.openreg.example_scale is openreg_example.example_scale

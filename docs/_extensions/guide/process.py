@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows readers where the tests begin a new process: at the comment `% new process`, with its settings."""
+"""Shows where the tests of a page begin a new process: at comments `% new process`, which may name settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guide.repository import NEW_PROCESS
 
 
 class NewProcess(SphinxTransform):
-    """Makes such comments visible: code that a reader copies has to run like that of the page."""
+    """Replaces such comments by visible text, because code that a reader copies has to run as in the tests."""
 
     default_priority = 300
 

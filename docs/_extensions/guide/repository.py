@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this repository has and pages may name: files, settings, sessions, messages."""
+"""Finds the names that pages may use: sources, environment variables, nox sessions and messages of this repository."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tools.packages import discover
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# What stands behind the sign of a comment where the tests of a page begin a new process, perhaps with settings.
+# The text of a comment at which the tests of a page begin a new process, with its settings if there are any.
 NEW_PROCESS = re.compile(r"new process(?::[ \t]*(.*))?")
 
-# A setting is a name that code asks the environment for, so it stands there as a string.
-# Those of tests are told by who runs them (settings_of_tests in openreg-runtime's doctor.toml).
+# A setting, an environment variable that code reads. The code contains its name as a string. Settings of tests are left
+# out, because the commands that run the tests set them (settings_of_tests in openreg-runtime's doctor.toml).
 _SETTING = re.compile(r"\"(OPENREG_(?!TEST_)[A-Z_]*[A-Z])\"")
-# Sessions are called as their functions, or by a name that is given.
+# The name of a session, if it is not that of its function.
 _SESSION_NAME = re.compile(r"\bname='([^']+)'")
 _STRING = re.compile(r"(?<!\w)[rbuf]{0,2}\"((?:[^\"\\\n]|\\.)*)\"|(?<!\w)[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)'")
-# Punctuation is left out of the comparison: a message is put together from strings in many ways.
+# Punctuation does not count in comparisons, because messages are composed of strings in many ways.
 _NOT_A_LETTER = re.compile(r"[^a-z0-9]+")
 
 
 def text_of(path: Path) -> str:
-    """A file's text."""
+    """Returns the text of a file."""
     return path.read_text("utf-8")
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """The C++ and Python files of all packages under these folders of each."""
+    """Yields the C++ and Python files of all packages below these folders of each."""
     for package in discover(ROOT).values():
         for folder in folders:
             for path in sorted((package.folder / folder).rglob("*")):
@@ -42,7 +42,7 @@ def sources(*folders: str) -> Iterator[Path]:
 
 @cache
 def settings() -> frozenset[str]:
-    """The environment variables that the packages read."""
+    """Returns the environment variables that the packages read."""
     found: set[str] = set()
     for path in sources("csrc", "src"):
         found.update(_SETTING.findall(text_of(path)))
@@ -51,7 +51,7 @@ def settings() -> frozenset[str]:
 
 @cache
 def sessions() -> frozenset[str]:
-    """The names of the nox sessions."""
+    """Returns the names of the nox sessions."""
     names = {f"test-{name}" for name in discover(ROOT)}
     for node in ast.parse(text_of(ROOT / "noxfile.py")).body:
         if isinstance(node, ast.FunctionDef):
@@ -63,13 +63,13 @@ def sessions() -> frozenset[str]:
 
 
 def letters(text: str) -> str:
-    """Text without what may differ between a message and the strings that it is put together from."""
+    """Returns a text in lower case without punctuation, which differs between a message and its strings in the code."""
     return _NOT_A_LETTER.sub(" ", text.lower()).strip()
 
 
 @cache
 def _strings() -> str:
-    """All string literals of the packages, each file's one after the other."""
+    """Returns all string literals of the packages, file by file."""
     parts: list[str] = []
     for path in sources("csrc", "src", "include"):
         parts += [first or second for first, second in _STRING.findall(text_of(path))]
@@ -78,6 +78,6 @@ def _strings() -> str:
 
 
 def has_message(message: str) -> bool:
-    """Whether the packages can say this: every part between `...` stands in their strings, whatever is filled in."""
+    """Returns True if every part of the message between `...` is in the string literals of the packages."""
     wanted = [letters(part) for part in message.split("...") if letters(part)]
     return bool(wanted) and all(f" {part} " in _strings() for part in wanted)

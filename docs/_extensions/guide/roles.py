@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Roles for names of this repository. A name that does not exist is an error of the build."""
+"""Sphinx roles for names of this repository. A name that does not exist is an error of the build."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from sphinx.util.docutils import SphinxRole
 from guide.repository import ROOT, has_message, sessions, text_of
 from tools.symbols import AmbiguousSymbolError, SymbolError, find_symbol
 
+# A function that takes the text of a role and returns the text to show. It raises SymbolError for a wrong text.
 Check = Callable[[str], str]
 
 
 def check_path(text: str) -> str:
-    """A file or folder, from the repository's root."""
+    """Checks a file or folder, whose path is relative to the repository's root."""
     if not (ROOT / text).exists():
         raise SymbolError(f"no file or folder {text}")
     return text
 
 
 def check_test(text: str) -> str:
-    """A test: `packages/openreg-runtime/tests/test_storage.py::test_a_negative_size_is_refused`."""
+    """Checks a test: `packages/openreg-runtime/tests/test_storage.py::test_a_negative_size_is_refused`."""
     name, _, function = text.partition("::")
     path = ROOT / name
     if not path.is_file():
@@ -37,7 +38,7 @@ def check_test(text: str) -> str:
 
 
 def check_session(text: str) -> str:
-    """A nox session by its name, with arguments after `--` if need be; shown as the command."""
+    """Checks the name of a nox session, which may have arguments after `--`. Returns the command."""
     name = text.split(" -- ")[0]
     if name not in sessions():
         raise SymbolError(f"no nox session {name}; there are {', '.join(sorted(sessions()))}")
@@ -45,33 +46,33 @@ def check_session(text: str) -> str:
 
 
 def check_symbol(text: str) -> str:
-    """`DeviceGuardImpl::exchangeDevice <packages/.../guard.cpp>`: shown without the path."""
+    """Checks a symbol: `DeviceGuardImpl::exchangeDevice <packages/.../guard.cpp>`. Returns it without the path."""
     match = re.fullmatch(r"(.+?)\s*<([^<>]+)>", text)
     if match is None:
         raise SymbolError(f"write the file of {text} behind it, in angle brackets")
     symbol, name = match.groups()
     if not (ROOT / name).is_file():
         raise SymbolError(f"no file {name}")
-    with suppress(AmbiguousSymbolError):  # of several with one name, all are meant
+    with suppress(AmbiguousSymbolError):  # the name of several symbols refers to all of them
         find_symbol(ROOT / name, symbol)
     return symbol
 
 
 def check_message(text: str) -> str:
-    """Something that the packages say; `...` stands for what is filled in."""
+    """Checks a message of the packages, in which `...` stands for inserted text."""
     if not has_message(text):
         raise SymbolError(f"no code says {text!r}")
     return text
 
 
 class CheckedRole(SphinxRole):
-    """Shows its text as code after a check."""
+    """A role that checks its text and shows it as code."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The text as code, or an error of the build."""
+        """Returns the text as code. A text that the check rejects is an error of the build."""
         try:
             shown = self._check(self.text)
         except SymbolError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directives `settings` and `hooks`: tables that other files of the repository hold."""
+"""The Sphinx directives `settings` and `hooks`, which show tables from the declarations of the packages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sphinx.util.nodes import make_id
 from guide.repository import ROOT, settings
 from tools import hooks
 
-# What a row of the settings shows, in the words of a doctor.toml.
+# The fields of a doctor.toml that a row of the settings shows.
 _CELLS = ("example", "default", "meaning")
 
 
 def undocumented(declared: dict[str, dict[str, str]], read: frozenset[str]) -> list[str]:
-    """One line for each setting that code reads and no package declares with its meaning, or the other way round."""
+    """Returns one line for each setting that is only read, only declared, or declared without a field."""
     named = {name for name in declared if name.startswith("OPENREG_")}
     return [
         *(f"{name}: read by the code, declared in no doctor.toml" for name in sorted(read - named)),
@@ -26,14 +26,14 @@ def undocumented(declared: dict[str, dict[str, str]], read: frozenset[str]) -> l
 
 
 class TableDirective(SphinxDirective):
-    """A table whose cells are Markdown."""
+    """The base of directives that show a table whose cells are Markdown."""
 
     def markdown(self, text: str) -> list[nodes.Node]:
-        """The nodes of a piece of Markdown."""
+        """Returns the nodes of a piece of Markdown."""
         return self.parse_text_to_nodes(text)
 
     def table(self, heads: list[str], rows: list[list[list[nodes.Node]]], widths: list[int]) -> nodes.table:
-        """A table of these cells."""
+        """Returns a table of these cells."""
         group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in widths), cols=len(widths))
         head_cells = [nodes.entry("", nodes.paragraph("", head)) for head in heads]
         group += nodes.thead("", nodes.row("", *head_cells))
@@ -42,10 +42,10 @@ class TableDirective(SphinxDirective):
 
 
 class SettingsDirective(TableDirective):
-    """The environment variables, each the target of the role `setting`."""
+    """Shows the environment variables. Each is the target of links by the role `setting`."""
 
     def run(self) -> list[nodes.Node]:
-        """The table, or an error naming what the packages declare wrongly."""
+        """Returns the table. A difference between the declarations and the code is an error of the build."""
         declarations = hooks.declarations(ROOT)
         for item in declarations:
             self.env.note_dependency(str(ROOT / item.place))
@@ -66,10 +66,10 @@ class SettingsDirective(TableDirective):
 
 
 class HooksDirective(TableDirective):
-    """The table of the hooks that PyTorch calls, from the files that tools/hooks.py reads."""
+    """Shows the table of the hooks that PyTorch calls, from the files that tools/hooks.py reads."""
 
     def run(self) -> list[nodes.Node]:
-        """A section per interface."""
+        """Returns a section for each interface."""
         for path in (hooks.QUESTIONS, *(item.place for item in hooks.declarations(ROOT))):
             self.env.note_dependency(str(ROOT / path))
         found: list[nodes.Node] = []

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directive `timeline`: a program, and a picture of what the device did with it, drawn while the site is built.
+"""The Sphinx directive `timeline`, which shows a program and a picture of the tasks that the device executed for it.
 
-The argument is the picture's title, which readers who cannot see it are told. The content is the program. Lines above a
-line `---` prepare: they are shown, and not drawn. What follows runs twice, and the second time is drawn, because the
-first call of an operator loads code and asks for memory. Options: `caption`, `environment` (settings,
-`NAME=value NAME=value`), `draw` (a range of the program: only this is drawn), `memory` (a curve below the tracks).
+The argument is the picture's title, for screen readers. The content is the program. Lines above a line `---` are shown
+and run once, and are not drawn. The lines below run once before they are recorded, because the first call of an
+operator loads code and allocates memory. Options: `caption`, `environment` (environment variables, `NAME=value
+NAME=value`), `draw` (a profiler range of the program: only this is drawn), `memory` (draws a curve of memory below the
+tracks).
 
-record.py runs the program in a process of its own; openreg-profiler draws. A program that fails fails the build. The
-processes are forked from one that has imported torch and matplotlib.
+record.py runs the program in a process of its own, and openreg-profiler draws the picture. If the program fails, the
+build of the site fails. The processes are forked from one that has imported torch and matplotlib.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from openreg_testing.fresh import FreshPython
 
 SEPARATOR = "---"
 RECORD = Path(__file__).with_name("record.py")
-# Seconds: a program takes one.
+# The timeout of a program in seconds. A program takes about one second.
 LIMIT = 60
 
 
 class TimelineError(RuntimeError):
-    """A program that could not be drawn, with what it said."""
+    """An error for a program that could not be drawn. Its text is the program's error."""
 
 
 @cache
@@ -49,7 +50,10 @@ def _python() -> FreshPython:
 
 
 def draw(prepare: str, program: str, settings: dict[str, str], within: str = "", memory: bool = False) -> str:
-    """The picture of a program as SVG. Raises TimelineError where the program fails or does nothing on a device."""
+    """Returns the picture of a program as SVG.
+
+    Raises TimelineError if the program fails or has no task on a device.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "picture.svg"
@@ -66,7 +70,7 @@ def draw(prepare: str, program: str, settings: dict[str, str], within: str = "",
 
 
 def as_figure(svg: str, title: str) -> str:
-    """The picture to stand in a page: as wide as fits, with a text for readers."""
+    """Returns the picture as HTML for a page, with a title for screen readers."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = svg.replace("<svg", '<svg role="img"', 1)
@@ -88,7 +92,7 @@ class TimelineDirective(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        """The code and the figure, or an error of the build with what the program said."""
+        """Returns the code and the figure. A program that fails is an error of the build."""
         title = self.arguments[0]
         prepare, separator, program = "\n".join(self.content).rpartition(f"\n{SEPARATOR}\n")
         settings = dict(pair.split("=", 1) for pair in self.options.get("environment", "").split())

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program and draws it: `python record.py PROGRAM PICTURE RANGE memory`, see the package's head."""
+"""Runs a program and draws its tasks: `python record.py PROGRAM PICTURE RANGE memory`.
+
+`timeline/__init__.py` describes the form of the program.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from openreg_profiler import picture, trace
 SEPARATOR = "\n---\n"
 
 
-# So often the program is recorded, and the quickest run drawn: other programs of the machine lengthen kernels, and
-# interrupt the host between two launches.
+# The number of runs that are recorded. The quickest one is drawn, because other programs of the machine lengthen
+# kernels and interrupt the host between two launches.
 RUNS = 9
 
 
-def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -> trace.Trace:
-    """One run, from a device that has nothing to do to one that has nothing left to do."""
+def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -> trace.TraceFile:
+    """Records one run, which begins and ends with an idle device."""
     torch.accelerator.synchronize()
     activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
     with profile(activities=activities, profile_memory=memory, acc_events=True) as profiler:
@@ -33,7 +36,7 @@ def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -
 
 
 def main() -> None:
-    """Prepares, runs the program once for what first calls do, and then to be drawn."""
+    """Runs the program once without a record, because first calls take longer, then RUNS times, and draws a run."""
     source, output, within, memory = sys.argv[1:]
     prepare, _, program = Path(source).read_text(encoding="utf-8").rpartition(SEPARATOR)
     names: dict[str, object] = {"torch": torch}
@@ -42,7 +45,7 @@ def main() -> None:
     exec(code, names)
     folder = Path(output).parent
     runs = [record(code, names, folder / f"{number}.json", bool(memory)) for number in range(RUNS)]
-    # Text as text: it can be searched, and takes a tenth of the room.
+    # Text stays text in the SVG, so that it can be searched and the file is a tenth as long.
     matplotlib.rcParams["svg.fonttype"] = "none"
     quickest = min(runs, key=lambda run: run.end - run.begin)
     picture.draw(quickest, output, within=within or None)

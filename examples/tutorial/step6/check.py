@@ -85,7 +85,7 @@ for blocking, line in (({}, 5), ({"POCKET_LAUNCH_BLOCKING": "1"}, 4)):
     assert f'File "<string>", line {line}, in <module>' in done.stderr, done.stderr
     assert "not implemented for 'Bool'" in done.stderr
     assert "With POCKET_LAUNCH_BLOCKING=1 in the environment" in done.stderr
-print("a late error says how to find the line that launched")
+print("an asynchronous error says how to find the line that launched")
 
 for _ in range(100):
     torch.ones(2_000_000, device="pocket")  # 8 MB each, 800 MB in all, on a device of 256 MB

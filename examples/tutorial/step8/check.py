@@ -82,4 +82,4 @@ try:
 except RuntimeError as error:
     message = str(error)
 assert "out of bounds" in message
-print("a kernel's error arrives when somebody waits")
+print("a kernel's error arrives at the next call that waits")

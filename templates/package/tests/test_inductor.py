@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inductor learns of the operator when it is imported, and importing the package does not import it."""
+"""The operator is registered with Inductor when Inductor is imported, which importing the package does not do."""
 
 import subprocess
 import sys

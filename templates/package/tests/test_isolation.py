@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Proves that these tests see this package and what it declares, and no other package of ours.
 
-The same file stands in every package; it takes the name from the folder it lies in. In a lane of
-nox the proof is exact: OPENREG_TEST_LANE names the packages that the environment was asked to hold.
+The same file stands in every package; it takes the name from the folder it lies in. In a session of
+nox the proof is exact: OPENREG_TEST_SESSION names the packages that the environment was asked to hold.
 Elsewhere, in a developer's environment, further packages may be installed.
 """
 
@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 pytestmark = pytest.mark.every_subset
 
 FOLDER = Path(__file__).resolve().parents[1]
-REQUESTED = os.environ.get("OPENREG_TEST_LANE", "").split()
+REQUESTED = os.environ.get("OPENREG_TEST_SESSION", "").split()
 IN_LANE = bool(REQUESTED)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The observer gets each launch once, while it counts, and waits for what it has seen."""
+"""The observer counts each launch once while it is active, and waits for the launches that it has counted."""
 
 import threading
 
@@ -70,7 +70,7 @@ def test_all_threads_and_devices_count(x):
     assert counter.completed == 2
 
 
-def test_a_counter_that_nobody_stops_ends_with_its_last_name(x):
+def test_a_counter_that_is_never_stopped_ends_with_its_last_name(x):
     counter = LaunchCounter()
     torch.openreg._sleep(5)
     torch.openreg.example_scale(x, 2)

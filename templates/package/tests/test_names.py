@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package adds to torch.openreg: what it declares, and before it is imported, an error that names it."""
+"""The package adds to torch.openreg what it declares. Before it is imported, an error names the package."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ except AttributeError as error:
 """
 
 
-def test_who_misses_the_name_is_told_which_package_brings_it():
+def test_a_missing_name_raises_an_error_with_its_package():
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     command = [sys.executable, "-c", NOT_IMPORTED]
     result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=True)

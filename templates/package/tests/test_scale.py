@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operator against the CPU, its meta function, and its mistakes."""
+"""The operator and its meta function agree with the CPU, and wrong calls are refused."""
 
 import pytest
 import torch

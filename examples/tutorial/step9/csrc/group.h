@@ -42,7 +42,7 @@ class Work final : public c10d::Work {
 // another backend do the work, on the same memory as the host sees it.
 class Group final : public c10d::Backend {
  public:
-  // `transport` serves tensors of the CPU for the same processes, and nobody else uses it.
+  // `transport` serves tensors of the CPU for the same processes. Only this group uses it.
   explicit Group(c10::intrusive_ptr<c10d::Backend> transport);
 
   const std::string getBackendName() const override { return "pccl"; }

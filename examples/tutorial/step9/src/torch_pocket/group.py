@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What torch.distributed is told: the name of the process group, its device, and how to make one."""
+"""Registers the process group with torch.distributed: its name, its device, and a function that makes one."""
 
 from torch.distributed import Backend, PrefixStore, ProcessGroupGloo
 
