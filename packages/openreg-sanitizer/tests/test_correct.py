@@ -100,6 +100,22 @@ def test_a_stream_that_was_polled():
     assert x.sum().item() == 512
 
 
+def test_a_replay_follows_the_stream_that_it_is_launched_on():
+    """A side stream that joins at the beginning of a capture waits for the launching stream in each replay, too."""
+    x = torch.ones(4, device="openreg")
+    side = torch.openreg.Stream()
+    graph = torch.accelerator.Graph()
+    with torch.openreg.stream(torch.openreg.Stream()), graph:
+        side.wait_stream(torch.openreg.current_stream())
+        with torch.openreg.stream(side):
+            y = x * 3
+        torch.openreg.current_stream().wait_stream(side)
+        result = y + 1
+    x.fill_(2)
+    graph.replay()
+    assert result.tolist() == [7] * 4
+
+
 def test_threads_with_streams_of_their_own():
     def work():
         with torch.openreg.stream(torch.openreg.Stream()):

@@ -117,12 +117,15 @@ void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
   check_valid(capture);
   OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture == &capture, orErrorStreamCaptureUnsupported,
                        "the event belongs to another capture; a capture cannot wait for another one");
-  if (stream.capture == nullptr) {
+  const bool is_new_branch = stream.capture == nullptr;
+  if (is_new_branch) {
     stream.device->check_healthy();
     join_capture(capture, stream);
   }
   BranchClock& clock = capture.clocks[stream.branch];
-  const bool known = mark.branch == stream.branch || clock[mark.branch] >= mark.clock[mark.branch];
+  // A new branch waits even if no node precedes the event: a replay then waits for the earlier tasks of the stream that
+  // it is launched on.
+  const bool known = !is_new_branch && (mark.branch == stream.branch || clock[mark.branch] >= mark.clock[mark.branch]);
   for (size_t branch = 0; branch < mark.clock.size(); ++branch) {
     clock[branch] = branch == stream.branch ? clock[branch] : std::max(clock[branch], mark.clock[branch]);
   }

@@ -26,7 +26,7 @@ struct GraphNode {
   uint64_t number = 0;              // unique among the nodes of all captures; 0 for a wait
   Task task;                        // of a wait, only `kind` is valid
   size_t wait_branch = 0;           // of a wait: the branch of the node that it waits for
-  uint64_t wait_place = 0;          // of a wait: the place of that node
+  uint64_t wait_place = 0;          // of a wait: the place of that node; 0 stands for the beginning of the launch
   std::vector<orOperand> operands;  // recorded even without observers, because one may observe a replay
   bool has_operands = false;        // true if the launch declared its operands, which may be none
 };
@@ -49,7 +49,7 @@ struct GraphBody {
   std::vector<Stream*> branches;
   // The last task of the newest launch, for which the next launch waits. Guarded by the scheduler's mutex.
   Stream* last_stream = nullptr;
-  uint64_t last_ticket = 0;
+  uint64_t last_ticket = 0;  // its sequence number in that stream
 };
 
 // The object behind a graph handle. Guarded by the scheduler's mutex.

@@ -48,6 +48,34 @@ inline void a_capture_records_a_fork_and_its_join() {
   CHECK(first.submitted == 0 && recording.processor.pending() == 0);  // nothing ran
 }
 
+inline void a_branch_that_begins_with_the_capture_follows_what_precedes_the_launch() {
+  Recording recording;
+  Stream& first = recording.stream();
+  Stream& second = recording.stream();
+  Event& event = recording.objects.create_event(false);
+  recording.captures.begin(first, orStreamCaptureModeRelaxed);
+  CaptureManager::record_event(event, first);  // before any node
+  recording.captures.wait_for_event(second, event);
+  recording.captures.record(second, kernel(), {});
+  CaptureManager::record_event(event, second);
+  recording.captures.wait_for_event(first, event);
+  const std::shared_ptr<GraphBody> body = recording.end(first);
+  CHECK(body != nullptr && body->nodes.size() == 3);
+  Stream& target = recording.stream();
+  recording.processor.enqueue(target, kernel());
+  GraphReplay replay(recording.processor);
+  replay.enqueue(body, target);
+  Stream* earlier = recording.engines[kCompute].ready().pop();
+  CHECK(earlier == &target && recording.engines[kCompute].ready().pop() == nullptr);  // the branch is not ready yet
+  recording.processor.complete(target);
+  CHECK(recording.run_next() == body->branches[1]);
+  Stream* end = recording.engines[kCompute].ready().pop();
+  CHECK(end == &target);
+  const orKernel last = target.queue.front().kernel;
+  recording.processor.complete(target);
+  last.release(last.state);
+}
+
 inline void a_capture_that_is_not_joined_is_invalidated() {
   Recording recording;
   Stream& first = recording.stream();
