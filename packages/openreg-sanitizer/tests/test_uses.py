@@ -297,6 +297,23 @@ def test_a_forked_child_does_nothing(program):
     assert done.stderr.count("1 finding") == 1
 
 
+FORKED_FIRST = """
+import os
+child = os.fork()
+if child == 0:
+    exec(code)
+    raise SystemExit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_that_was_forked_before_the_first_use_is_checked(program):
+    done = program(f"code = {RACE!r}\n" + FORKED_FIRST, fresh=True, OPENREG_SANITIZER="1")
+    assert (done.returncode, done.stdout.split()) == (0, ["done", "66"])
+    assert done.stderr.count("openreg-sanitizer: race:") == 1
+    assert done.stderr.count("1 finding") == 1
+
+
 PROFILED = """
 import openreg_profiler
 from torch.profiler import ProfilerActivity, profile

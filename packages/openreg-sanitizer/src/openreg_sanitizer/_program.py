@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks a whole program without a changed line, by ``OPENREG_SANITIZER=1 python train.py``.
 
-The check begins when this package is imported, which torch does if openreg-autoload is installed, and ends with the
-process. A program with findings ends with status 66, unless it ends with a failure of its own.
+The check begins with the first use of the device after this package was imported, which torch does if openreg-autoload
+is installed, and ends with the process. A program with findings ends with status 66, unless it ends with a failure of
+its own.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ def start() -> None:
         raise ImportError(f"{REPORT}={report} cannot be written; name a file in a folder that exists, or unset it")
     try:
         session = sanitizer(_ACTIONS[value], os.environ.get(SUPPRESSIONS) or None)
-        session.__enter__()
+        session.begin_at_first_use()
     except (SuppressionError, RuntimeError) as error:
         raise ImportError(f"{VARIABLE}={value}: {error}") from error
     _C.register_exit_handler()
-    atexit.register(_finish, session, path, os.getpid())
+    atexit.register(_finish, session, path)
 
 
-def _finish(session: sanitizer, path: Path | None, process: int) -> None:
+def _finish(session: sanitizer, path: Path | None) -> None:
     """Writes the findings when the process ends, and replaces its exit status if there are any."""
-    if os.getpid() != process:  # a forked child inherits this exit handler, but no device
+    if not session.has_begun:  # the device was not used, or in the parent before it forked this process
         return
     _C.abandon()  # from here on nothing is observed and nothing blocks
     names.learn_from_main()

@@ -68,23 +68,38 @@ class sanitizer:
         self.suppressed = 0
         self._before: list[int] = []  # counts of the findings when the block began
         self._found: list[Finding] | None = None
-        self._process = os.getpid()
+        self._process = 0  # the process in which it has begun
         self._mode: Any = _RaiseAtCall() if action == "raise" else None
 
     def __enter__(self) -> sanitizer:
-        self._found = None
-        _sessions.begin(self)
-        self._before = _C.counts()
+        self._begin()
         if self._mode is not None:
             self._mode.__enter__()
         return self
+
+    def begin_at_first_use(self) -> None:
+        """Begins when the process first uses the device, which must not happen before a fork of the process."""
+        if self._mode is not None:
+            self._mode.__enter__()
+        torch.get_device_module("openreg")._lazy_call(self._begin)
+
+    @property
+    def has_begun(self) -> bool:
+        """Returns True if this process observes the device; a child that was forked after that does not."""
+        return self._process == os.getpid()
+
+    def _begin(self) -> None:
+        self._found = None
+        _sessions.begin(self)
+        self._before = _C.counts()
+        self._process = os.getpid()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
         if self._mode is not None:
             self._mode.__exit__(kind, error, traceback)
-        if os.getpid() != self._process:  # a forked child has no device
+        if not self.has_begun:  # a forked child has no device
             return
         try:
             names.learn(sys._getframe(1))
