@@ -70,6 +70,18 @@ def test_a_library_finds_the_specification_by_its_path(pytester, monkeypatch):
     run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=1)
 
 
+def test_the_specification_does_not_hide_the_modules_of_objects(pytester, monkeypatch):
+    pytester.makepyfile(
+        """
+        import pickle, torch
+
+        def test_as_the_cache_of_inductor_does():  # pickle looks in all modules for one that has the object
+            assert pickle.loads(pickle.dumps(torch.contiguous_format)) is torch.contiguous_format
+        """
+    )
+    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=1)
+
+
 def test_what_the_user_set_stays_and_is_reported(pytester, monkeypatch):
     pytester.makepyfile(
         """

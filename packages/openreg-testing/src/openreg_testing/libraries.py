@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of the environment variables from which libraries choose their device, and the code that sets them."""
+"""The table of the environment variables from which libraries choose their device, and the code that sets them.
+
+A library here is a project such as transformers, whose tests read the device to use from a variable.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ else:
 
 FOLDER = Path(__file__).parent
 SPECIFICATION = FOLDER / "device_spec.py"  # a module that describes the device to transformers and diffusers
-# Processes that tests start inherit these variables, so that a pytest in one of them uses the device of this run.
+# The defaults of --device and --cuda-as. A run sets them to its own values, and processes that tests start inherit
+# them, so that a pytest in one of them uses the device of this run.
 DEVICE_VARIABLE = "OPENREG_TEST_DEVICE"
-CUDA_VARIABLE = "OPENREG_TEST_CUDA_AS"
+CUDA_VARIABLE = "OPENREG_TEST_CUDA_AS"  # the accelerator on which code that names cuda runs
 FIELDS = ("device", "type", "module")  # fields in the values of variables, such as "{device}"
 # Device types that are part of torch. Libraries know them by name and need no specification.
 OF_TORCH = ("cpu", "cuda", "hpu", "meta", "mps", "mtia", "xla", "xpu")
@@ -99,18 +103,20 @@ def _check_fields(variable: str, value: str, place: str) -> None:
 
 
 def module_of(device_type: str) -> str:
-    """Returns the module whose import loads a device's backend, ``torch`` if no package declares one.
+    """Returns the module whose import loads a device's backend. It does not import the module.
 
-    It does not import the module.
+    The module is torch_<device> if there is one. Otherwise installed packages name it: by a doctor.toml for the device
+    (the entry points openreg_doctor.packages), or by an entry point torch.backends with the device's name. Returns
+    ``torch`` if no package names one.
     """
     if device_type in OF_TORCH:
         return f"torch.{device_type}" if device_type in ("cpu", "cuda", "mps", "mtia", "xpu") else "torch"
     if importlib.util.find_spec(f"torch_{device_type}") is not None:  # for example torch_npu, torch_musa, torch_openreg
         return f"torch_{device_type}"
-    declared, _ = backend.declared()
+    declared, _ = backend.declared()  # from the files doctor.toml
     for item in declared:
         if item.device == device_type:
-            return item.root.module
+            return item.device_package.module
     for point in entry_points(group="torch.backends"):
         if device_type in (point.name, point.name.removeprefix("torch_")):
             return point.module
@@ -176,7 +182,10 @@ class _Specification(ModuleType):
     """The module of the device specification, which runs at the first access to an attribute, as it imports torch."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "DEVICE_NAME" in vars(self):
+        # Only what the specification defines, and not what it imports: pickle looks for the module of an object in all
+        # modules, and would find torch.contiguous_format in one that has an attribute `torch`.
+        if not name.isupper() or "DEVICE_NAME" in vars(self):
             raise AttributeError(f"module {str(SPECIFICATION)!r} has no attribute {name!r}")
-        vars(self).update(runpy.run_path(str(SPECIFICATION)))
+        found = runpy.run_path(str(SPECIFICATION))
+        vars(self).update({key: value for key, value in found.items() if key.isupper()})
         return getattr(self, name)
