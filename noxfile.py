@@ -169,12 +169,13 @@ def torch_mismatch(session: nox.Session) -> None:
 
 @nox.session
 def quickstart(session: nox.Session) -> None:
-    """Install the complete backend and train the model of examples/quickstart.py, also with the minimal operators."""
+    """Train the model of examples/quickstart.py, also with the minimal operators, and build all packages."""
     here = package_session(session)
     here.install("openreg-meta", "scikit-learn", "rich")
     script = str(ROOT / "examples" / "quickstart.py")
     here.run("quickstart.py", "python", script, *session.posargs)
     here.run("with OPENREG_OPS=minimal", "python", script, *session.posargs, settings={"OPENREG_OPS": "minimal"})
+    WHEELHOUSE.provide(session, list(PACKAGES))  # the README's next command installs from dist/
 
 
 @nox.session
