@@ -199,6 +199,7 @@ def step():
     optimizer.step()
     return loss
 graph, stream = torch.accelerator.Graph(), torch.Stream("openreg")
+stream.wait_stream(torch.accelerator.current_stream())
 with stream:
     step()
 stream.synchronize()

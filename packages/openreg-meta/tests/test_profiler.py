@@ -49,6 +49,7 @@ def device_times(profiled):
 def test_times_of_operators_are_those_of_the_device(capfd):
     x = torch.ones(1000, device="openreg:1")
     side = torch.openreg.Stream("openreg:1")
+    side.wait_stream(torch.openreg.current_stream("openreg:1"))
     with profiler.profile(use_device="openreg") as profiled:
         torch.ones(1000).mul(2)
         with torch.openreg.device(1), torch.openreg.stream(side), profiler.record_function("asleep"):
