@@ -12,7 +12,7 @@ from openreg_doctor.backend import DeclaredBackend, Package, Setting
 from openreg_doctor.children import ChildResults, StepResult
 from openreg_doctor.examination import Examination, Order
 from openreg_doctor.probes import interfaces, registrations
-from openreg_doctor.probes.request import Request, Unseen
+from openreg_doctor.probes.request import CannotCheck, Request
 
 GROUPS = table.read()
 KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
@@ -48,7 +48,7 @@ KETTLE = DeclaredBackend(
 
 
 def outcome(**probes):
-    return ChildResults({f"{Request.PROBE}{name}": step for name, step in probes.items() if step is not None})
+    return ChildResults({f"{Request.PROBE_PREFIX}{name}": step for name, step in probes.items() if step is not None})
 
 
 def findings_of(device, step, anchor=STEPS["done"]):
@@ -57,7 +57,7 @@ def findings_of(device, step, anchor=STEPS["done"]):
     faults = {name: "missing" for row in rows if row.group == "module" for name in row.names}
     probes = {
         **{row.key: step for row in rows if row.group != "module"},
-        **{f"{group.key}.": anchor for group in GROUPS if f"{group.key}" in interfaces.ANCHORS},
+        **{f"{group.key}.": anchor for group in GROUPS if f"{group.key}" in interfaces.REGISTRATION_CALLS},
         "attributes": StepResult("", {**faults, "__name__": "is 'x', should end in '.kettle'"}),
         "initialize": step,
         "properties": step if step is not STEPS["done"] else None,
@@ -118,7 +118,7 @@ def test_an_operator_that_nothing_serves_is_reported_with_what_it_costs():
 
 def test_what_a_failing_backward_pass_hides_names_the_check_that_tells_why():
     device = SimpleNamespace(first="cpu", tensor=lambda: torch.zeros(3))  # its gradient has another shape
-    with pytest.raises(Unseen, match=r"see registration\.a backward pass"):
+    with pytest.raises(CannotCheck, match=r"see registration\.a backward pass"):
         interfaces.EXERCISES["accelerator_hooks.hasPrimaryContext"](device)
     assert "registration.a backward pass" in registrations.EXERCISES
 

@@ -15,7 +15,7 @@ namespace {
 // operands must have one dtype. A name with ":mode" has the dtypes that it rejects in that mode.
 py::dict dtype_rules_by_name() {
   py::dict result;
-  for (const auto& [name, traits] : declared_rules()) {
+  for (const auto& [name, traits] : registered_traits()) {
     result[py::str(name)] = py::make_tuple(traits.refused, traits.dtype_match != DtypeMatch::kNone);
     for (const ModeTraits& of_mode : traits.modes) {
       if (!of_mode.mode.empty()) {

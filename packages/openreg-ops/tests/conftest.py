@@ -9,12 +9,12 @@ import torch
 from manifest import SETUP
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
-from openreg_testing.conformance.operators import subject
+from openreg_testing.conformance.operators import device_under_test
 from openreg_testing.conformance.pool import Processes
 from openreg_testing.fresh import FreshPython
 
 # Some tests compare as the conformance kit does, in this process.
-subject.examine_device(SETUP.device, SETUP.manifest)
+device_under_test.set_device(SETUP.device, SETUP.manifest)
 
 
 def pytest_collection_modifyitems(items):

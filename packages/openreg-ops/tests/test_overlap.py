@@ -90,7 +90,7 @@ def assert_alike(view, operation, values=True):
     ours, our_memory, *our_layout = outcome_on(DEVICE, view, operation)
     theirs, memory, *layout = outcome_on("cpu", view, operation)
     assert type(ours.error) is type(theirs.error), (ours, theirs)
-    assert not ours.late
+    assert not ours.is_asynchronous
     assert (ours.warnings, our_layout) == (theirs.warnings, layout)
     if values:
         torch.testing.assert_close(our_memory, memory, equal_nan=True)

@@ -47,10 +47,10 @@ def render() -> str:
     from openreg_testing.conformance import manifest
     from openreg_testing.conformance.operators import flags
 
-    read_late = manifest.read(PACKAGE / "tests" / "conformance.toml").read_late
-    late = {item.flag for item in read_late}
+    readings = manifest.read(PACKAGE / "tests" / "conformance.toml").flag_readings
+    late = {item.flag for item in readings}
     text = HEAD + "".join(f"- `{flag.name}`\n" for flag in flags.FLAGS if flag.name not in late) + MIDDLE
-    for item in read_late:
+    for item in readings:
         operators = ", ".join(f"`{name}`" for name in item.operators)
         text += f"| `{item.flag}` | {operators} | {item.reason} | {item.effect} |\n"
     return text + TAIL + f"| {' | '.join(ENGINE)} |\n"

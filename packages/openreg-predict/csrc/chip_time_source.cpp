@@ -83,7 +83,7 @@ void ChipTimeSource::start() {
   table.host = [](void* user, const orTaskInfo* task) {
     auto* keeper = static_cast<ChipTimeSource*>(user);
     const std::lock_guard<std::mutex> lock(keeper->mutex_);
-    return keeper->host(keeper->entries_.back());
+    return keeper->host_time(keeper->entries_.back());
   };
   OPENREG_CHECK(orSubscribe(&table, this, &subscription_));
   OPENREG_CHECK(orStreamSynchronize(nullptr));  // calls sync() with the time
@@ -203,7 +203,7 @@ int ChipTimeSource::engine(const TaskTiming& entry) {
 // Returns the host's time for a task, in nanoseconds. A call or a graph launch costs time only with its first task,
 // because the host launches it once. Tasks that only order others cost nothing, except a semaphore wait that belongs to
 // a call.
-uint64_t ChipTimeSource::host(TaskTiming& entry) {
+uint64_t ChipTimeSource::host_time(TaskTiming& entry) {
   bool is_launch = is_work(entry.kind) && entry.call < 0;
   if (entry.graph_launch != 0) {
     is_launch = std::exchange(newest_graph_launch_, entry.graph_launch) != entry.graph_launch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A time source, which replaces the clock of the openreg devices by simulated time (orSubscribeTime in openreg.h). This
-// one has the speed of a chip that a description file describes.
+// A time source: a subscriber of the driver that replaces the clock of the openreg devices by simulated time
+// (orSubscribeTime in openreg.h). This one simulates the speed of a chip that a description file describes.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct TaskTiming {
   int64_t call = -1;  // number of the operator call that enqueued it, or whose node a graph replays; -1: none
   int kind = 0;       // orTaskKind
   int device = 0;
-  uint32_t queue = 0;
-  uint64_t ticket = 0;
+  uint32_t queue = 0;         // number of its stream (orTaskInfo::queue)
+  uint64_t ticket = 0;        // its sequence number in that stream
   uint64_t bytes = 0;         // of a copy or fill; sum over the operands of a kernel
   uint64_t graph_launch = 0;  // number of the graph launch that it belongs to; 0: none
   uint64_t node = 0;          // number of its graph node; 0: none
@@ -100,16 +100,17 @@ class ChipTimeSource {
     bool is_first;
   };
 
-  // The driver's callbacks of the same names (orSubscriber).
+  // The callbacks `submit`, `capture`, `complete` and `sync` of orSubscriber.
   void submit(const orTaskInfo& task, uint64_t& correlation);
   void capture(const orTaskInfo& task);
   void complete(const orTaskCompletion& task);
   void sync(const orSyncInfo& sync);
-  // The caller of the functions below holds `mutex_`.
+  // The callbacks `duration`, `engine` and `host` of orSubscriber call duration(), engine() and host_time(). The caller
+  // of the functions below holds `mutex_`.
   uint64_t duration(const TaskTiming& entry);
   uint64_t default_duration(const TaskTiming& entry) const;
   int engine(const TaskTiming& entry);
-  uint64_t host(TaskTiming& entry);
+  uint64_t host_time(TaskTiming& entry);
 
   const DefaultCosts defaults_;
   orSubscription_t subscription_ = nullptr;

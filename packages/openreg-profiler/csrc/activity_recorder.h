@@ -18,21 +18,22 @@
 namespace openreg::profiler {
 
 // One task of a stream, from its launch to its end. Times are in nanoseconds: `launched` and `accepted` of the steady
-// clock, `begin` and `end` of the device's. The device's clock is the steady clock except in simulated time.
+// clock, `begin` and `end` of the device's. The device's clock is the steady clock except in simulated time
+// (orSubscribeTime).
 struct TaskRecord {
   uint64_t launched = 0;  // when the driver received the launch
   uint64_t accepted = 0;  // when on_submit() had written this record, before the launch returned
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t bytes = 0;                 // of a copy or fill
-  uint64_t ticket = 0;                // its sequence number in the queue
+  uint64_t ticket = 0;                // its sequence number in its stream
   uint64_t graph_launch = 0;          // number of the graph launch that it belongs to; 0: none
   const std::string* name = nullptr;  // of a kernel
   const void* destination = nullptr;  // of a copy or fill
   const void* source = nullptr;       // of a copy; null for pageable memory that was read at the launch
-  uint64_t waited_ticket = 0;         // of an event wait: the ticket in waited_queue; of a semaphore wait: the value
-  uint32_t waited_queue = 0;          // of an event wait: the queue for which it waits
-  uint32_t queue = 0;                 // number of its stream's queue (orTaskInfo), also after the stream is destroyed
+  uint64_t waited_ticket = 0;         // of an event wait: the ticket that ends it; of a semaphore wait: the value
+  uint32_t waited_queue = 0;          // of an event wait: the number of the stream with that ticket
+  uint32_t queue = 0;                 // number of its stream (orTaskInfo::queue), valid also after its destruction
   orStream_t stream = nullptr;
   CorrelationIds ids;  // operator and range that were open at the launch
   int32_t thread = 0;  // launching thread, by the operating system's id

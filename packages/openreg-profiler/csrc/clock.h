@@ -7,8 +7,8 @@
 
 namespace openreg::profiler {
 
-// Returns the time in nanoseconds of the steady clock. Events of the device use that clock, except in simulated time.
-// Thread-safe.
+// Returns the time in nanoseconds of the steady clock. Events of the device use that clock, except in simulated time
+// (orSubscribeTime). Thread-safe.
 uint64_t steady_now() noexcept;
 
 // The times of both clocks at one moment, in nanoseconds. The accuracy is the time that one read of a clock takes.

@@ -92,7 +92,7 @@ ActivityType Trace::type_of(const TaskRecord& task) const {
 
 // Simulated time has a zero of its own, so the trace shows its first task at the beginning of the profile.
 int64_t Trace::time_of_device(uint64_t time) const {
-  return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
+  return is_simulated_ ? begin_ + static_cast<int64_t>(time - simulated_begin_) : time_of_host(time);
 }
 
 void Trace::align_with_operators(const FindOperation& find) {
@@ -111,14 +111,14 @@ void Trace::align_with_operators(const FindOperation& find) {
 }
 
 void Trace::build(const ActivityTypes& wanted, const Annotations& around, const FindOperation& find) {
-  virtual_begin_ = std::numeric_limits<uint64_t>::max();
+  simulated_begin_ = std::numeric_limits<uint64_t>::max();
   for (const TaskRecord& task : recorder_->tasks()) {
     skipped_ += task.was_skipped;
     if (is_shown(task)) {
       tracks_.try_emplace({task.device, task.queue}, task.stream);
-      virtual_begin_ = std::min(virtual_begin_, task.begin);
+      simulated_begin_ = std::min(simulated_begin_, task.begin);
       // A task that ends before its launch proves that the device's clock is simulated time.
-      is_virtual_ = is_virtual_ || task.end < task.launched;
+      is_simulated_ = is_simulated_ || task.end < task.launched;
     }
   }
   align_with_operators(find);
@@ -138,7 +138,7 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
     while (next != tasks.end() && task->graph_launch != 0 && next->graph_launch == task->graph_launch) {
       last = next++;
     }
-    bool starts_arrow = has_launches && !is_virtual_;
+    bool starts_arrow = has_launches && !is_simulated_;
     if (has_launches) {
       add_launch(*task, *last, correlation + 1, find);
     }
@@ -213,7 +213,7 @@ void Trace::add_launch(const TaskRecord& first, const TaskRecord& last, int64_t 
   activity.nanoseconds = time_of_host(last.accepted) - activity.begin;
   activity.correlation = correlation;
   activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
-  activity.flow = is_virtual_ ? 0 : activity.number;  // an arrow between unrelated clocks has no meaning
+  activity.flow = is_simulated_ ? 0 : activity.number;  // an arrow between unrelated clocks has no meaning
   activity.is_flow_start = true;
   activity.operation = operation_of(first, find);
   activity.title = keep(call_of(first));

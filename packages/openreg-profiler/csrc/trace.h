@@ -80,7 +80,7 @@ class Trace {
   void add_task(const TaskRecord& task, int64_t correlation, bool has_launch, const FindOperation& find);
   // Adds an arrow for each wait of a stream for an event of another stream. It begins at the last task before the event
   // record. An activity can have only one arrow, and a task has that from its launch. So these arrows begin and end at
-  // marks, activities without a duration.
+  // marks, which are activities without a duration.
   void add_dependencies();
   void add_mark(const TaskRecord& at, uint32_t flow, bool is_start);
   const std::string* name_of(const TaskRecord& task);
@@ -89,10 +89,10 @@ class Trace {
 
   const std::shared_ptr<const ActivityRecorder> recorder_;
   const ClockConverter clock_converter_;
-  const int64_t begin_;         // nanoseconds since 1970
-  bool is_virtual_ = false;     // the device's clock is simulated time
-  int64_t shift_ = 0;           // nanoseconds, from align_with_operators()
-  uint64_t virtual_begin_ = 0;  // begin of the first task on the device's clock
+  const int64_t begin_;           // nanoseconds since 1970
+  bool is_simulated_ = false;     // the device's clock is simulated time (orSubscribeTime)
+  int64_t shift_ = 0;             // nanoseconds, from align_with_operators()
+  uint64_t simulated_begin_ = 0;  // begin of the first task on the device's clock
   std::vector<std::string> engines_;
   std::deque<Activity> activities_;
   std::set<std::string> names_;

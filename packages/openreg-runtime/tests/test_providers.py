@@ -74,10 +74,10 @@ def test_an_installed_package_cannot_take_a_name_of_the_table(site):
     assert _providers.of_name(name) == provider
 
 
-def test_a_feature_is_brought_by_an_installed_package_that_can_be_found(site):
-    assert not _providers.is_brought("flight")
+def test_a_feature_is_provided_by_an_installed_package_that_can_be_found(site):
+    assert not _providers.is_provided("flight")
     site.distribution("vendor-wings", {"openreg.features": {"flight": "vendor_wings.inner"}})
-    assert not _providers.is_brought("flight")
+    assert not _providers.is_provided("flight")
     (site.folder / "vendor_wings.py").write_text("raise AssertionError('imported')\n", "utf-8")
-    assert _providers.is_brought("flight")
-    assert not _providers.is_brought("fligh")
+    assert _providers.is_provided("flight")
+    assert not _providers.is_provided("fligh")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plain values of the shadow memory (shadow.h): an access of a task, an allocation, and the red zone after it.
+// Plain values of the shadow memory, the record that the sanitizer keeps of each allocation (shadow.h): an access of a
+// task, an allocation, and the red zone after it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace openreg::sanitizer {
 struct Access {
   uintptr_t begin = 0;
   uintptr_t end = 0;
-  uint64_t ticket = 0;  // of the task; beside `queue`, see task()
-  uint32_t queue = 0;   // of the task
+  uint64_t ticket = 0;  // sequence number of the task in its stream
+  uint32_t queue = 0;   // number of that stream (orTaskInfo::queue)
   uint32_t layout = 0;  // number in the LayoutTable
   uint32_t site = 0;    // number in the SiteTable: the task with its stacks; 0: there is no access
   bool reads = false;

@@ -32,9 +32,10 @@ struct WatchedZone {
   Life life;      // of the operand's allocation
 };
 
-// The state of an observation, and the findings of the process. The caller holds the sanitizer's mutex. No function
-// calls the driver, an allocator of tensors, or Python. Functions for reports of the driver and of the caching
-// allocator run on the reporting thread, because they read its LaunchContext and its runtime::CallReason.
+// The state of an observation, which lasts from start() to stop(), and the findings of the process. The caller holds
+// the sanitizer's mutex. No function calls the driver, an allocator of tensors, or Python. Functions for reports of the
+// driver and of the caching allocator run on the reporting thread, because they read its LaunchContext and its
+// runtime::CallReason.
 class AccessChecker {
  public:
   // Begins an observation, without the memory and the order of tasks of an earlier one. A wrong access that repeats an
@@ -48,14 +49,15 @@ class AccessChecker {
   std::vector<WatchedZone> submit(const orTaskInfo& task);
   void complete(const std::vector<WatchedZone>& zones);
   void capture(const orTaskInfo& task);
-  // Takes a report of the driver that tasks and the host were ordered; see Ordering::synchronize().
+  // Takes a report of the driver that tasks and the host were ordered. Parameters are those of Ordering::synchronize().
   void synchronize(const orSyncInfo& sync, bool is_helper, bool is_implicit);
-  // Takes a report of the driver that a region of memory was allocated or is about to be released.
+  // Takes a report of the driver that a region (memory of the driver, such as a segment of the caching allocator) was
+  // allocated or is about to be released.
   void region_event(const orMemoryInfo& memory);
   // Takes a report of the caching allocator of device memory.
   void allocator_event(const runtime::MemoryEvent& event);
 
-  // Adds an allocation from before start(). Its content counts as written.
+  // Adds an allocation from before start(). Its content counts as written. `is_private` is that of Shadow::allocate().
   void add_existing(const Life& life, bool is_private);
   // Adds pinned memory with the stack of its allocation.
   void allocate_pinned(uintptr_t begin, size_t size, uint32_t stack);
@@ -77,7 +79,7 @@ class AccessChecker {
   FindingList& findings() { return findings_; }
   const Site& site(uint32_t number) const { return sites_.site(number); }
   const TensorLayout& layout(uint32_t number) const { return layouts_.layout(number); }
-  // Returns the number of accesses in the shadow.
+  // Returns the number of accesses in the shadow memory (shadow.h).
   size_t shadow_size() const { return shadow_.size(); }
 
  private:

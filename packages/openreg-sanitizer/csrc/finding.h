@@ -36,7 +36,8 @@ struct Violation {
   Life second_life;
 };
 
-// All violations of one kind between the same two sites, represented by the first of them.
+// All violations of one kind between the same two sites (places in the program, sites.h), represented by the first of
+// them.
 struct Finding {
   Violation violation;
   StreamName first_stream;
@@ -51,7 +52,8 @@ class FindingList {
 
   // Adds a violation: counts a finding again, or makes a new one.
   void add(const Violation& violation, const StreamName& first_stream, const StreamName& second_stream);
-  // Makes violations of old findings new findings from now on, because a new session of Python begins.
+  // Makes violations of old findings new findings from now on. Called when a session (openreg_sanitizer.sanitizer in
+  // Python) begins.
   void renew() { numbers_.clear(); }
 
   // Returns true if a finding that is no warning was added since the last call.

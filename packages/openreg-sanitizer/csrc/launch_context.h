@@ -20,7 +20,8 @@ struct LaunchContext {
 LaunchContext& launch_context() noexcept;
 
 // Capture the context of a launch and of a call of the caching allocator, for orSetEnqueueHook() and for
-// ToolHooks::before_memory. Acquire the GIL. Do nothing while runtime::launch_context_is_fixed().
+// ToolHooks::before_memory. Acquire the GIL. Do nothing while runtime::launch_context_is_fixed(), because the thread
+// may hold a lock then and keeps its context.
 void take_launch_context() noexcept;
 void take_allocation_context() noexcept;
 

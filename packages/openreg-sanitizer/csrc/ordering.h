@@ -21,10 +21,11 @@ struct StreamName {
   int64_t id = 0;
 };
 
-// The vector clocks of all queues, events and semaphores, and one of the host. The threads of the program share the
-// host's clock, because the order between them (locks, queues of Python) is unknown: a wait of one thread counts for
-// all. Waits of helper threads, which drive collectives and run no Python, do not count. The caller holds the
-// sanitizer's mutex.
+// The vector clocks of all queues, events and semaphores, and one of the host. A queue is the driver's number of a
+// stream, and a vector clock is the set of tasks that happen before something (vector_clock.h). The threads of the
+// program share the host's clock, because the order between them (locks, queues of Python) is unknown: a wait of one
+// thread counts for all. Waits of helper threads, which drive collectives and run no Python, do not count. The caller
+// holds the sanitizer's mutex.
 class Ordering {
  public:
   // Sets the handles of the default streams, by device.

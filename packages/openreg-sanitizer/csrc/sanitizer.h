@@ -38,7 +38,7 @@ class Sanitizer {
   // Ends the observation and forgets the shadow memory. Findings stay. Blocks until all tasks that were observed are
   // complete, so the caller holds no GIL.
   void stop();
-  // Observes nothing from now on and leaves the subscriptions open, because the process exits.
+  // Observes nothing from now on and leaves the subscriptions open. Called when the process is about to exit.
   void abandon() noexcept;
   bool is_active() const noexcept { return is_active_.load(std::memory_order_relaxed); }
 
@@ -46,7 +46,7 @@ class Sanitizer {
   // the program, so that it orders nothing. The caller holds no GIL.
   void settle();
 
-  // Adds an allocation from before start(). Its content counts as written.
+  // Adds an allocation from before start(). Its content counts as written. `is_private` is that of Shadow::allocate().
   void add_existing(uintptr_t address, size_t size, int device, int64_t stream, bool is_private);
 
   // Checks an access of an operator on the CPU to pinned memory. Captures the Python stack only if something is wrong,

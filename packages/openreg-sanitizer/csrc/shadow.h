@@ -41,7 +41,7 @@ class Shadow {
   std::vector<Access> free(uintptr_t address, uint32_t stack);
 
   // Adds an access of a task. Returns the ways in which it is wrong, by itself or together with earlier accesses.
-  // `clock` is that of the task.
+  // `clock` is that of the task, the set of tasks that happen before it.
   std::vector<Violation> access(const Access& access, const VectorClock& clock);
   // Returns the conflicts of an access of the host to pinned memory with tasks for which the host has not waited.
   std::vector<Violation> host_access(const Access& access) const;

@@ -51,7 +51,7 @@ def test_too_few_native_entries_fail_a_complete_run():
 
 
 def test_a_late_entry_has_to_be_late():
-    known = {"abs": OperatorExpectations(late="a reason")}
+    known = {"abs": OperatorExpectations(allows_asynchronous_error="a reason")}
     problems = of_operators(True, known, abs={}).problems()
     assert "abs: listed with `late`, but it has no asynchronous error; delete the key" in problems
 

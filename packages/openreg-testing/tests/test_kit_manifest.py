@@ -64,7 +64,7 @@ def test_all_of_it_is_read(tmp_path):
     assert found.environment == {"NPU_QUEUE": "1"}
     assert (found.flags_environment, found.flag_table) == ({"NPU_HOLD": "1"}, "large:TABLE")
     assert (found.native, found.most_failing) == ({"float32": 100}, 3)
-    assert found.read_late[0].operators == ("mm",)
+    assert found.flag_readings[0].operators == ("mm",)
     assert found.operator("to_sparse") == OperatorExpectations(fails="takes sparse tensors", comparable=False)
     assert found.operator("mm").tolerances == {"bfloat16": (0.01, 1.0)}
     assert found.operator("mm").dtypes == ("float32", "bfloat16")
@@ -99,7 +99,8 @@ operators = ["index_add", "take"]
     found = manifest.read(written(tmp_path, text))
     for name in ("index_add", "take"):
         assert found.operator(name).differs == {"arguments: lost": "an index that only the kernel sees"}
-    assert (found.operator("index_add").late, found.operator("take").late) == ("an index", "")
+    assert found.operator("index_add").allows_asynchronous_error == "an index"
+    assert found.operator("take").allows_asynchronous_error == ""
     assert not found.operator("index_copy").differs
 
 

@@ -9,8 +9,9 @@
 
 namespace openreg::distributed {
 
-// The properties of a call that have to match on all ranks. OperationMatcher compares them before data moves (source:
-// the fingerprint of c10d's ProcessGroupWrapper).
+// The properties of a call that have to match on all ranks. OperationMatcher compares them before the transport (the
+// c10d backend that moves bytes between ranks, Gloo) moves data (source: the fingerprint of c10d's
+// ProcessGroupWrapper).
 struct CollectiveFingerprint {
   const char* algorithm = "";       // A literal that names the transport's algorithm; several calls may share one.
   const char* reduction = nullptr;  // A literal such as "SUM"; null if the call does not reduce.

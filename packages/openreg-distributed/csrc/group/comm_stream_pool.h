@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The communication streams of a process group: streams of the device on which the tasks of its collectives and
+// messages (sends and receives) are enqueued.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -22,8 +24,9 @@ struct CommStreamKey {
   bool receives = false;
   int tag = 0;
 
-  // Returns the number of the operation's submission queue (see ProgressEngine::submit()). All collectives have one
-  // queue, and the messages of each peer have one.
+  // Returns the number of the queue of the progress engine to which the operation is submitted. The queue's thread
+  // announces operations to the other ranks and makes them ready in the order of their calls
+  // (ProgressEngine::submit()). All collectives have one queue, and the messages of each peer have one.
   int queue() const noexcept { return peer; }
 };
 

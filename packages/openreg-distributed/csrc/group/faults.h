@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fault injection for process groups: the variable OPENREG_FAULTS makes the n-th call fail on purpose (source:
-// orRegisterFaultKind).
+// Fault injection for process groups: the variable OPENREG_FAULTS makes the n-th call fail on purpose
+// (orRegisterFaultKind() in openreg.h).
 #pragma once
 
 #include <c10/core/Device.h>

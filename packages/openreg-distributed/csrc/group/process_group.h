@@ -36,10 +36,10 @@ class ProcessGroup final : public c10d::Backend {
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
   // `transport` is a Gloo backend of the same ranks, which only this group uses. With `copies_operands`, the transport
-  // works on copies made on the communication stream. Then the values that a program with a missing wait sees depend
-  // on the order of tasks alone, which a seeded schedule repeats, and not on the speed of the network. `token` is equal
-  // on all ranks, and groups that are split from this one inherit it. It separates their keys in a store from those of
-  // processes that have exited.
+  // works on copies made on the communication stream. Then the values that a program with a missing wait sees depend on
+  // the order of tasks alone, which a seeded schedule (OPENREG_SCHEDULE_SEED) repeats, and not on the speed of the
+  // network. `token` is equal on all ranks, and groups that are split from this one inherit it. It separates their keys
+  // in a store from those of processes that have exited.
   ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
                std::string token);
   // Never waits for another rank. If operations are outstanding, another thread destroys the transport after them.
@@ -129,7 +129,8 @@ class ProcessGroup final : public c10d::Backend {
   OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
   // Returns the properties that other ranks compare, and counts the call. The caller holds `mutex_`.
   OperationSignature signature_of(const CollectiveCall& call);
-  // Creates the record of a call, and adds it to the flight recorder if that keeps records. The caller holds `mutex_`.
+  // Creates the record of a call, and adds it to the flight recorder (trace.h) if that keeps records. The caller holds
+  // `mutex_`.
   std::shared_ptr<FlightRecord> record(const CollectiveCall& call, std::shared_ptr<void> stack);
   // Returns "rank 0 of 2 in the group ...".
   std::string rank_description() const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The objects of c10d::Work that the calls of a process group return.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -37,7 +38,8 @@ class Work final : public c10d::Work {
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return operation_->description().sequence; }
-  // Returns how long the transport took, in milliseconds. Throws c10::Error before the operation is complete.
+  // Returns how long the transport (the c10d backend that moves bytes between ranks, Gloo) took, in milliseconds.
+  // Throws c10::Error before the operation is complete.
   float getDuration() const override;
 
  private:

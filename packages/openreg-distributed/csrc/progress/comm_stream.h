@@ -11,10 +11,10 @@
 namespace openreg::distributed {
 
 // A communication stream: a stream of the device that executes the tasks of collectives and messages, and waits for a
-// timeline semaphore (a counter, orSemaphoreCreate()) while the transport moves their data. The n-th operation waits
-// for the value n, so an operation also waits for those before it on its stream. The choice of the stream for an
-// operation must follow from the program alone, and not from which operations are complete, because that depends on
-// the network. Not thread-safe.
+// timeline semaphore (a counter, orSemaphoreCreate()) while the transport (the c10d backend that moves bytes between
+// ranks, Gloo) moves their data. The n-th operation waits for the value n, so an operation also waits for those before
+// it on its stream. The choice of the stream for an operation must follow from the program alone, and not from which
+// operations are complete, because that depends on the network. Not thread-safe.
 class CommStream {
  public:
   // Does not take ownership of the stream. Throws std::runtime_error with the driver's message.

@@ -6,8 +6,8 @@
 
 namespace openreg::distributed {
 
-// Carries control messages (control_message.h) between the ranks of a group, in order for each pair of ranks. The
-// strings are those of encode(). Thread-safe.
+// Carries control messages (messages about operations, without their data; control_message.h) between the ranks of a
+// group, in order for each pair of ranks. The strings are those of encode(). Thread-safe.
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
@@ -19,8 +19,9 @@ class ControlChannel {
   // Blocks until the next message of a peer has arrived; returns nothing once the channel is closed. At most one thread
   // receives from a peer. Throws std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, transfers of the group
-  // that the transport has not completed fail soon afterwards.
+  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, transfers of data that
+  // the group's transport (the c10d backend that moves bytes between ranks, Gloo) has not completed fail soon
+  // afterwards.
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

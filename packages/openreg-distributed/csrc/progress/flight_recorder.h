@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The flight recorder: a ring buffer of records of the last calls of the process groups of this process. The transport
+// is the c10d backend that moves the data of these calls between ranks, Gloo.
 #pragma once
 
 #include <atomic>

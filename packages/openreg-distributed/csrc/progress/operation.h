@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// An operation, which is one call of a process group, with its description, signature and status. The progress engine
+// (progress_engine.h) drives it, and the transport (the c10d backend that moves bytes between ranks, Gloo) moves its
+// data.
 #pragma once
 
 #include <chrono>

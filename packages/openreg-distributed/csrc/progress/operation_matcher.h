@@ -17,12 +17,12 @@ namespace openreg::distributed {
 // Returns "rank 3", as error messages name a rank.
 std::string rank_named(int rank);
 
-// Decides which operations may start. An operation is ready when the device of this rank has executed the tasks before
-// it. A ready collective starts when all ranks have announced their collective of the same number, a ready receive when
-// a message for it is announced, and a ready send at once. A mismatch of signatures is found before data moves (source:
-// message matching of MPI).
+// Decides which operations of a process group (its calls) may start. An operation is ready when the device of this rank
+// has executed the tasks before it. A ready collective starts when all ranks have announced their collective of the
+// same number, a ready receive when a message for it is announced, and a ready send at once. A mismatch of signatures
+// is found before data moves (source: message matching of MPI).
 //
-// Uses neither threads nor the transport. Not thread-safe.
+// Uses neither threads nor the transport (the c10d backend that moves bytes between ranks, Gloo). Not thread-safe.
 class OperationMatcher {
  public:
   OperationMatcher(int rank, int size);

@@ -22,8 +22,8 @@ namespace openreg::distributed {
 
 // The progress engine of one process group (a term of MPI and UCX: the threads that start, time and finish operations).
 // It announces each operation to the other ranks, starts it when the signatures match, enforces its timeout, and fails
-// the group when an operation fails. It uses neither tensors nor the transport. Thread-safe. Its threads share the
-// ownership.
+// the group when an operation fails. It uses neither tensors nor, directly, the transport (the c10d backend that moves
+// bytes between ranks, Gloo). Thread-safe. Its threads share the ownership.
 //
 // A group fails as a whole, because a rank that misses one operation would take the data of the next operation for it.
 //

@@ -11,8 +11,8 @@
 
 namespace openreg::distributed {
 
-// A queue of submitted operations, with a thread that consumes them in order. The thread blocks until the device has
-// executed the tasks before an operation.
+// A queue of submitted operations (calls of a process group), with a thread that consumes them in order. The thread
+// blocks until the device has executed the tasks before an operation.
 //
 // The thread shares the ownership of the queue's state and may outlive this object, because the device may wait for a
 // peer that has exited. push() is thread-safe.

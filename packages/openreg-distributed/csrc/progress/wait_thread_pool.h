@@ -9,9 +9,9 @@
 
 namespace openreg::distributed {
 
-// A pool of threads that wait for calls of the transport whose c10d::Work has no future. It has as many threads as
-// calls are waited for at the same time, because with fewer threads a call that completes late would delay the others.
-// Thread-safe.
+// A pool of threads that wait for calls of the transport (the c10d backend that moves bytes between ranks, Gloo) whose
+// c10d::Work has no future. It has as many threads as calls are waited for at the same time, because with fewer threads
+// a call that completes late would delay the others. Thread-safe.
 class WaitThreadPool {
  public:
   WaitThreadPool() = default;

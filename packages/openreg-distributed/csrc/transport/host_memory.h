@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CPU tensors over device memory, for the transport, which works on host memory.
+// CPU tensors over device memory, for the transport (the c10d backend that moves bytes between ranks, Gloo), which
+// works on host memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

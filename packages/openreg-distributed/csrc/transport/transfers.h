@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The calls with which an operation uses the transport, the c10d backend that moves bytes between ranks (Gloo).
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>

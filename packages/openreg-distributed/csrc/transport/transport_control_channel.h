@@ -12,8 +12,8 @@
 
 namespace openreg::distributed {
 
-// The control channel of a group over its transport. Control messages are sends of the transport with a reserved tag.
-// Does not own the transport.
+// The control channel of a group over its transport, the c10d backend that moves bytes between ranks (Gloo). Control
+// messages are sends of the transport with a reserved tag. Does not own the transport.
 class TransportControlChannel final : public ControlChannel {
  public:
   // The reserved tag.

@@ -6,8 +6,9 @@
 
 namespace openreg::distributed {
 
-// The conversion of the values of a reduction to a dtype with which the transport can calculate, and back. There is one
-// object per call. Its functions enqueue on the current stream.
+// The conversion of the values of a reduction to a dtype with which the transport (the c10d backend that moves bytes
+// between ranks, Gloo) can calculate, and back. There is one object per call. Its functions enqueue on the current
+// stream.
 //
 //   bool                 as uint8, where a sum means "or" and a product "and", as NCCL has it
 //   int16, uint16        as int32

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parses and validates the report of a child process about its steps.
+"""Parses and validates the report of a child process about its steps: imports, and probes of the device.
 
-A child runs a backend's code, which may end the process at any byte, run twice after a fork, or write anything. So each
-line is untrusted input. Only requested steps count, and only results in the form of their step. Texts are truncated,
-and characters that would control a terminal are replaced. No function raises for anything that a child can write.
+The report is a file with a JSON object per line: one before and one after each step, and a last one. A child runs a
+backend's code, which may end the process at any byte, run twice after a fork, or write anything. So each line is
+untrusted input. Only requested steps count, and only results in the form of their step. Texts are truncated, and
+characters that would control a terminal are replaced. No function raises for anything that a child can write.
 """
 
 from __future__ import annotations
@@ -13,46 +14,46 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .probes.request import Request, import_step
+from .probes.request import Request, import_step, registration_probe
 
-END = "end of the process"  # not a step of a child: how its process ended after the last step
-REPORT = "report"  # not a step either: the lines that cannot be read
+# Names in the results that are no steps of a child.
+END = "end of the process"  # how the process ended after the last step
+REPORT = "report"  # the lines that cannot be read
 MOST_BYTES = 16 << 20  # of one child's report; a real one has less than 200 kB
 _LONGEST_TEXT = 4000  # characters
 _FINISHED = {"finished": True}  # the last line of a complete report
 
-# The reported result of a step: its "name", and either "value", or "error" with "cause", or "unseen".
-StepEntry = dict[str, Any]
+# The reported result of a step: its "name", and either "value" (what it returned), or "error" with "cause" (the
+# exception and its root cause), or "unseen" (why the step could not check anything).
+ReportedResult = dict[str, Any]
 # A predicate that returns True if a value has the form of a step's result.
 ValuePredicate = Callable[[Any], bool]
 
 
 @dataclass
-class Answers:
-    """The parsed report of one child."""
+class ChildReport:
+    """The parsed report of one child process."""
 
-    entries: dict[str, StepEntry] = field(default_factory=dict)  # results by step, in the order in which steps ended
+    results: dict[str, ReportedResult] = field(default_factory=dict)  # by step, in the order in which steps ended
     open: list[str] = field(default_factory=list)  # steps that began and did not end, in the order of their beginnings
     finished: bool = False  # True: the child completed its request
     unreadable: int = 0  # number of lines that cannot be used; an incomplete last line does not count
     first_unreadable: str = ""
 
 
-def read(data: bytes, request: Request) -> Answers:
+def read(data: bytes, request: Request) -> ChildReport:
     """Returns the parsed report on the steps of a request.
 
     Of several results of a step the first counts, and none before the line with which the step begins.
     """
-    answers, shapes = Answers(), _shapes(request)
+    report, shapes = ChildReport(), _shapes(request)
     *lines, _ = data[:MOST_BYTES].split(b"\n")  # the last item is an incomplete line, or empty
     for line in lines:
-        problem = _take(answers, _parsed(line), shapes)
+        problem = _take(report, _parsed(line), shapes)
         if problem:
-            answers.unreadable += 1
-            answers.first_unreadable = (
-                answers.first_unreadable or f"{problem}: {shown(line.decode('utf-8', 'replace'))}"
-            )
-    return answers
+            report.unreadable += 1
+            report.first_unreadable = report.first_unreadable or f"{problem}: {shown(line.decode('utf-8', 'replace'))}"
+    return report
 
 
 def _parsed(line: bytes) -> Any:
@@ -62,35 +63,35 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _take(answers: Answers, entry: Any, shapes: dict[str, ValuePredicate]) -> str:
-    """Records a parsed line in ``answers``. Returns what is wrong with the line; empty if nothing is."""
-    if not isinstance(entry, dict):
+def _take(report: ChildReport, line: Any, shapes: dict[str, ValuePredicate]) -> str:
+    """Records a parsed line in ``report``. Returns what is wrong with the line; empty if nothing is."""
+    if not isinstance(line, dict):
         return "not a JSON object"
-    if entry == _FINISHED:
-        answers.finished = True
+    if line == _FINISHED:
+        report.finished = True
         return ""
-    begins = set(entry) == {"begin"}
-    name = entry["begin"] if begins else entry.get("name")
+    begins = set(line) == {"begin"}
+    name = line["begin"] if begins else line.get("name")
     if not isinstance(name, str) or name not in shapes:
         return "not a requested step"
-    if name in answers.entries or (begins and name in answers.open):
+    if name in report.results or (begins and name in report.open):
         return ""  # both processes report after the backend's code forked; the first line counts
     if begins:
-        answers.open.append(name)
+        report.open.append(name)
         return ""
-    if name not in answers.open:
+    if name not in report.open:
         return "the end of a step that did not begin"
-    result = _validated(name, entry, shapes[name])
+    result = _validated(name, line, shapes[name])
     if result is None:
         return "not a valid result of its step"
-    answers.open.remove(name)
-    answers.entries[name] = result
+    report.open.remove(name)
+    report.results[name] = result
     return ""
 
 
-def _validated(name: str, entry: StepEntry, shape: ValuePredicate) -> StepEntry | None:
+def _validated(name: str, line: ReportedResult, shape: ValuePredicate) -> ReportedResult | None:
     """Returns the result with cleaned texts; None if its fields are not those of a result."""
-    fields = {key: value for key, value in entry.items() if key != "name"}
+    fields = {key: value for key, value in line.items() if key != "name"}
     if set(fields) == {"value"}:
         value = fields["value"]
         if shape(value):
@@ -170,46 +171,57 @@ def _fields(**shapes: ValuePredicate) -> ValuePredicate:
     )
 
 
-_KEYS = ("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1")
-_ENTRIES = _table(_text)
-_CASE = _one_of(
+_DISPATCH_KEYS = ("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1")
+_TEXTS_BY_NAME = _table(_text)
+# One call under autocast, as probes/autocast.py observes it.
+_AUTOCAST_CALL = _one_of(
     _fields(given=_list(_text), called=_text, types=_list(_text), dtypes=_list(_text)),
     _fields(given=_list(_text), error=_text),
     _fields(given=_list(_text)),
 )
-# The forms of the results of the worker's functions.
+# The forms of the results of steps that are no probes, by name. probes/child.py has their functions.
 _OF_STEPS: dict[str, ValuePredicate] = {
     "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag),
     "entry points": _list(_fields(point=_text, backend=_text, error=_text)),
     "device": _fields(backend=_text, module=_flag, present=_flag),
 }
+# The forms of the results of probes other than exercises, by name. The comments name the functions of the folder probes
+# that return them. An exercise, which is a call that fails if the backend lacks a row of hooks.toml, returns a bool.
 _OF_PROBES: dict[str, ValuePredicate] = {
-    "attributes": _ENTRIES,
-    "initialize": _flag,
-    "properties": _fields(
+    "attributes": _TEXTS_BY_NAME,  # attributes.look_up()
+    "initialize": _flag,  # ProbedDevice.initialize()
+    "properties": _fields(  # ProbedDevice.describe()
         available=_one_of(_flag, _nothing), count=_count, devices=_list(_table(_one_of(_text, _number)))
     ),
-    "operators": _fields(operators=_table(_count, *_KEYS), libraries=_table(_count), fallbacks=_table(_flag, *_KEYS)),
-    "operator": _one_of(
+    "operators": _fields(  # operators.count()
+        operators=_table(_count, *_DISPATCH_KEYS),
+        libraries=_table(_count),
+        fallbacks=_table(_flag, *_DISPATCH_KEYS),
+    ),
+    "operator": _one_of(  # operators.explain()
         _fields(candidates=_list(_text), known=_list(_text)),
         _fields(
             name=_text,
             schema=_text,
             registered=_text,
-            registrations=_ENTRIES,
-            table=_ENTRIES,
-            others=_table(_ENTRIES),
+            registrations=_TEXTS_BY_NAME,
+            table=_TEXTS_BY_NAME,
+            others=_table(_TEXTS_BY_NAME),
         ),
     ),
-    "autocast": _one_of(_fields(), _fields(float32=_CASE, float16=_CASE, mixed=_CASE)),
-    "trial": _one_of(_fields(error=_text), _fields(calls=_list(_text), shape=_list(_count), autocast=_ENTRIES)),
+    "autocast": _one_of(  # autocast.observe()
+        _fields(), _fields(float32=_AUTOCAST_CALL, float16=_AUTOCAST_CALL, mixed=_AUTOCAST_CALL)
+    ),
+    "trial": _one_of(  # trial.run(), which calls the operator with small operands
+        _fields(error=_text), _fields(calls=_list(_text), shape=_list(_count), autocast=_TEXTS_BY_NAME)
+    ),
 }
 
 
 def _shapes(request: Request) -> dict[str, ValuePredicate]:
     """Returns every step that a child may report for this request, with the form of its result."""
-    shapes: dict[str, ValuePredicate] = {import_step(module): _text for module in request.imports}
-    shapes.update({Request.PROBE + row: _flag for row in request.rows})
-    shapes.update({f"{Request.PROBE}{row.partition('.')[0]}.": _flag for row in request.rows})
-    shapes.update({Request.PROBE + name: shape for name, shape in _OF_PROBES.items()})
-    return {**shapes, **_OF_STEPS}
+    steps: dict[str, ValuePredicate] = {import_step(module): _text for module in request.imports}
+    probes = dict.fromkeys((*request.row_keys, *map(registration_probe, request.row_keys)), _flag)
+    probes.update(_OF_PROBES)
+    steps.update({Request.PROBE_PREFIX + name: shape for name, shape in probes.items()})
+    return {**steps, **_OF_STEPS}

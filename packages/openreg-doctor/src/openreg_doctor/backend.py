@@ -2,8 +2,9 @@
 """Reads what the packages of a backend declare about themselves, each in a file ``doctor.toml`` of its import package.
 
 A package announces the file by an entry point of the group ``openreg_doctor.packages``, whose value is the import
-package. The file is read without an import. The README describes its format. The package that initializes the device
-may have a second file about packages of the device that are not installed.
+package. The file is read without an import. The README describes its format. The *device package* is the one that
+initializes the device, and its file has a table ``[backend]``. It may have a second file about packages of the device
+that are not installed. A *row* is one hook, name or registration that PyTorch uses (hooks.toml).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ else:
 
 GROUP = "openreg_doctor.packages"
 FILE = "doctor.toml"
-# The fields of a row that are not strings, with their types.
+# The fields of a row that are not strings, with their types: files with its code, files with its tests, and True if
+# ordinary use of a device needs it.
 _FIELD_TYPES = {"code": list, "tests": list, "required": bool}
 
 
@@ -79,10 +81,10 @@ class Package:
     faults: tuple[ImportFault, ...] = ()
     conflicts: tuple[PackageConflict, ...] = ()
     hooks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # its rows, by group and name; see table.py
-    root: Mapping[str, str] = field(default_factory=dict)  # table [backend]; only if it initializes the device
+    backend_table: Mapping[str, str] = field(default_factory=dict)  # [backend]; empty unless it is the device package
 
     def withheld(self) -> list[str]:
-        """Returns the names of the settings of this process that make the package register fewer hooks, on purpose."""
+        """Returns the names of environment variables that now make the package register fewer hooks, on purpose."""
         named = (setting for setting in self.settings if setting.withholds)
         return [item.name for item in named if os.environ.get(item.name, item.default) != item.default]
 
@@ -103,20 +105,20 @@ class DeclarationError(Exception):
 
 @dataclass(frozen=True)
 class DeclaredBackend:
-    """The packages of one device, from their declarations. The first one initializes the device."""
+    """The packages of one device, from their declarations. The device package is the first one."""
 
     device: str
     packages: tuple[Package, ...]
 
     @property
-    def root(self) -> Package:
-        """Returns the package that initializes the device, or another one if it is not installed."""
+    def device_package(self) -> Package:
+        """Returns the package that initializes the device, or another one if that is not installed."""
         return self.packages[0]
 
     @property
     def prefix(self) -> str:
         """Returns the beginning of the names of the backend's settings; empty if none is declared."""
-        return self.root.root.get("settings", "")
+        return self.device_package.backend_table.get("settings", "")
 
     @property
     def settings(self) -> list[Setting]:
@@ -125,12 +127,12 @@ class DeclaredBackend:
 
     @property
     def faults(self) -> list[ImportFault]:
-        """Returns the faults of all packages; only installed ones declare any."""
+        """Returns the kinds of import failures that the packages declare; only installed ones declare any."""
         return [fault for package in self.packages for fault in package.faults]
 
     @property
     def distributions(self) -> list[str]:
-        """Returns the names of the backend's installed distributions, including plug-ins that declare nothing."""
+        """Returns the names of the backend's installed distributions, including plug-ins without a doctor.toml."""
         declared = (package.distribution for package in self.packages if package.installed)
         return list(dict.fromkeys([*declared, *(owner for owner, _ in self._plugins)]))
 
@@ -141,7 +143,7 @@ class DeclaredBackend:
         The plug-ins may be in any order, because each imports what it needs. An entry point that names no module is
         included, so that its import fails.
         """
-        return tuple(dict.fromkeys([self.root.module, *(module for _, module in self._plugins)]))
+        return tuple(dict.fromkeys([self.device_package.module, *(module for _, module in self._plugins)]))
 
     def module_of(self, distribution: str) -> str:
         """Returns the import package of a distribution."""
@@ -166,7 +168,7 @@ class DeclaredBackend:
     @cached_property
     def _plugins(self) -> list[tuple[str, str]]:
         """Returns the distributions that announce a plug-in of the device, each with the module that it names."""
-        group = self.root.root.get("plugins", "")
+        group = self.device_package.backend_table.get("plugins", "")
         points = installed.entry_points(group) if group else ()
         return [(owner, point.value) for owner, point in points]
 
@@ -186,7 +188,7 @@ def declared() -> tuple[list[DeclaredBackend], dict[str, str]]:
 
 
 def _backend(device: str, packages: Sequence[Package]) -> DeclaredBackend:
-    ordered = sorted(packages, key=lambda package: not package.root)
+    ordered = sorted(packages, key=lambda package: not package.backend_table)
     present = {package.distribution for package in ordered}
     absent = [package for package in _absent(ordered[0]) if package.distribution not in present]
     return DeclaredBackend(device, (*ordered, *absent))
@@ -212,13 +214,14 @@ def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
             faults=tuple(ImportFault(**entry) for entry in data.get("faults", ())),
             conflicts=tuple(PackageConflict(name, **entry) for name, entry in data.get("conflicts", {}).items()),
             hooks=_hooks(data.get("hooks", {})),
-            root={name: _text(value) for name, value in data.get("backend", {}).items()},
+            backend_table={name: _text(value) for name, value in data.get("backend", {}).items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise DeclarationError(f"announces {module!r}, whose {FILE} is invalid: {error!r}") from error
 
 
 def _hooks(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the table [hooks] of a doctor.toml. Raises TypeError if a value has the wrong type."""
     groups = {group: rows for group, rows in data.items() if isinstance(rows, dict)}
     wrong = [f"hooks.{group}" for group in data if group not in groups]
     rows = [(f"hooks.{group}.{name}", name, entry) for group in groups for name, entry in groups[group].items()]
@@ -260,17 +263,19 @@ def locations(module: str) -> Iterator[str]:
         yield from (spec.submodule_search_locations or ()) if spec is not None else ()
 
 
-def _absent(root: Package) -> Iterator[Package]:
-    """Yields the packages in the root package's file about absent ones; stops if the file is missing or invalid."""
-    name = root.root.get("absent", "")
+def _absent(device_package: Package) -> Iterator[Package]:
+    """Yields the packages in the device package's file about absent ones; stops if it is missing or invalid."""
+    name = device_package.backend_table.get("absent", "")
     try:
-        data = json.loads(_file(root.module, name).read_text("utf-8"))["packages"] if name else {}
+        data = json.loads(_file(device_package.module, name).read_text("utf-8"))["packages"] if name else {}
         for distribution, entry in data.items():
             hooks: dict[str, dict[str, Any]] = {}
             for key in entry["hooks"]:
                 group, _, row = key.partition(".")
                 hooks.setdefault(group, {})[row] = {"code": [distribution]}
             settings = tuple(Setting(item, "") for item in entry["settings"])
-            yield Package(distribution, entry["module"], root.device, False, entry["without"], settings, hooks=hooks)
+            yield Package(
+                distribution, entry["module"], device_package.device, False, entry["without"], settings, hooks=hooks
+            )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return

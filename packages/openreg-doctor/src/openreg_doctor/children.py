@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs code that may fail, crash or hang in child processes, and collects the result of each step.
 
-A child appends a line to a file before and after each step, and a last line at its end. So the step that ended the
-process is known, and another child continues after that step. ``answers`` parses the file.
+The steps of a child are imports and then *probes*, which examine the device. A child appends a line to a file before
+and after each step, and a last line at its end. So the step that ended the process is known. If it is a probe, another
+child continues after it. ``answers`` parses the file.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 folder = sys.argv[1]
 spec = spec_from_file_location("openreg_doctor", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["openreg_doctor"] = module_from_spec(spec)
-from openreg_doctor.probes import worker
-worker.main(*sys.argv[2:])
+from openreg_doctor.probes import child
+child.main(*sys.argv[2:])
 """
-START_STEP = "start Python"
+START_STEP = "start Python"  # the name of the result if the process ended before the first step
+# Flags of this process that determine where Python finds modules, with the options that set them.
 _PATH_FLAGS = {
     "isolated": "-I",
     "ignore_environment": "-E",
@@ -59,8 +61,8 @@ class StepResult:
     name: str
     value: Any = None
     error: str = ""  # type and text of the exception, in one line
-    cause: str = ""  # type and text of the exception at the root, if it is another one
-    unseen: str = ""  # why the step could not check
+    cause: str = ""  # type and text of the exception that is the root cause, if it is another one
+    unseen: str = ""  # why the step could not check anything, such as a missing operator
     ended: str = ""  # how the process ended during the step, and the end of its standard error
 
     @property
@@ -69,8 +71,8 @@ class StepResult:
         return not (self.error or self.unseen or self.ended)
 
     @property
-    def root(self) -> str:
-        """Returns the root of the failure, in one line; empty if the step did not fail."""
+    def root_cause(self) -> str:
+        """Returns the root cause of the failure, in one line; empty if the step did not fail."""
         return self.cause or self.error or self.ended
 
     @property
@@ -88,7 +90,7 @@ class ChildResults:
     def failure(self, *names: str) -> StepResult | None:
         """Returns the first step that failed, of these or, without names, of all; None if none failed."""
         for step in self.steps.values():
-            if (not names or step.name in names) and step.root:
+            if (not names or step.name in names) and step.root_cause:
                 return step
         return None
 
@@ -106,26 +108,30 @@ def run(request: Request, environment: Mapping[str, str], patience: float) -> Ch
     """
     results = ChildResults()
     for _ in range(_MOST_CRASHES):
-        known = {name: step.done for name, step in results.steps.items() if name.startswith(request.PROBE)}
-        steps = _run_once(request, known, environment, patience)
+        succeeded = {name: step.done for name, step in results.steps.items() if name.startswith(request.PROBE_PREFIX)}
+        steps = _run_once(request, succeeded, environment, patience)
         results.steps.update(steps)
         ended = [name for name, step in steps.items() if step.ended]
-        further = any(name.startswith(request.PROBE) for name in steps)
-        if not (ended and further and all(name.startswith((request.PROBE, answers.END)) for name in ended)):
+        further = any(name.startswith(request.PROBE_PREFIX) for name in steps)
+        if not (ended and further and all(name.startswith((request.PROBE_PREFIX, answers.END)) for name in ended)):
             return results
     return results
 
 
 def _run_once(
-    request: Request, known: Mapping[str, bool], environment: Mapping[str, str], patience: float
+    request: Request, succeeded: Mapping[str, bool], environment: Mapping[str, str], patience: float
 ) -> dict[str, StepResult]:
+    """Runs a child and returns the results of its steps.
+
+    ``succeeded`` contains the probes that earlier children ran, each with True if it returned a value.
+    """
     folder = str(Path(__file__).parent)
     python = [sys.executable, *_flags(), "-X", "faulthandler"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         place = Path(scratch, "report")
         # Both files stay open here, so that a child may rename or delete them without effect.
         with place.open("w+b") as report, Path(scratch, "errors").open("w+b") as errors:
-            arguments = [folder, str(place), json.dumps(asdict(request)), json.dumps(known)]
+            arguments = [folder, str(place), json.dumps(asdict(request)), json.dumps(succeeded)]
             try:
                 child = subprocess.Popen(
                     [*python, "-c", _START, *arguments],
@@ -146,7 +152,7 @@ def _run_once(
 
 
 def _flags() -> list[str]:
-    """Returns the options of this process that determine where Python finds modules, so that a child finds the same."""
+    """Returns the options of _PATH_FLAGS that this process has, so that a child finds the same modules."""
     return [flag for name, flag in _PATH_FLAGS.items() if getattr(sys.flags, name, False)]
 
 
@@ -187,14 +193,18 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _steps(parsed: answers.Answers, abort_reason: str, status: int, stderr: str) -> dict[str, StepResult]:
-    """Returns the results of all steps of a child. The last step that began contains how the process ended early."""
-    steps = {name: StepResult(**entry) for name, entry in parsed.entries.items()}
+def _steps(parsed: answers.ChildReport, abort_reason: str, status: int, stderr: str) -> dict[str, StepResult]:
+    """Returns the results of all steps of a child.
+
+    If the process ended early, the last step that began has the reason. If no step was running, the reason has the name
+    ``answers.END``, or START_STEP before the first step.
+    """
+    steps = {name: StepResult(**result) for name, result in parsed.results.items()}
     open_steps = list(parsed.open)
     if abort_reason or status != 0 or not parsed.finished:
         early = "" if abort_reason or status != 0 else " before it had finished"
         how = abort_reason or f"ended with {describe_exit(status)}{early}"
-        began = bool(parsed.entries or parsed.open)
+        began = bool(parsed.results or parsed.open)
         name = open_steps.pop() if open_steps else answers.END if began else START_STEP
         steps[name] = StepResult(name, ended=f"the process {how}" + (f": {stderr}" if stderr else ""))
     for name in open_steps:

@@ -146,12 +146,12 @@ def main(arguments: Sequence[str], typed: str, device: str = "") -> int:
 def _examine(options: argparse.Namespace, default: str) -> int:
     backends, undeclared = backend.declared()
     order = _order(options, default, backends)
-    known = next((item for item in backends if item.device == order.device), None)
-    groups = table.read(installed.version("torch"), known.packages if known is not None else ())
-    examination = replace(examine(order, groups, known), undeclared=undeclared)
+    declared = next((item for item in backends if item.device == order.device), None)
+    groups = table.read(installed.version("torch"), declared.packages if declared is not None else ())
+    examination = replace(examine(order, groups, declared), undeclared=undeclared)
     _require_device(examination)
     sections = checks.run(examination)
-    if examination.reached:  # otherwise the report lacks the checks of the device, which patterns may name
+    if examination.any_probe_ran:  # otherwise the report lacks the checks of the device, which patterns may name
         _report_unmatched_patterns(tuple(options.ignore), sections)
     explained = None
     if order.operator:
@@ -170,9 +170,9 @@ def _examine(options: argparse.Namespace, default: str) -> int:
 
 
 def _order(options: argparse.Namespace, default: str, backends: list[backend.DeclaredBackend]) -> Order:
-    """Returns the order of the examination.
+    """Returns what to examine.
 
-    Its device is that of ``--device`` or of the command. Without these it is the only device that packages declare, if
+    The device is that of ``--device`` or of the command. Without these it is the only device that packages declare, if
     there is no ``--import``, or else the one that ``find_device()`` returns.
     """
     imports = tuple(options.imports)
@@ -182,7 +182,7 @@ def _order(options: argparse.Namespace, default: str, backends: list[backend.Dec
     if not device:
         device = find_device(imports, options.timeout)
     operator = options.op or ""
-    return Order(device or UNNAMED, imports, operator, options.timeout, options.compiler, sought=not device)
+    return Order(device or UNNAMED, imports, operator, options.timeout, options.compiler, no_device_found=not device)
 
 
 def _visible(order: Order, sections: list[Section]) -> list[Section]:
@@ -241,12 +241,13 @@ def _exists(module: str) -> bool:
 def _require_device(examination: Examination) -> None:
     """Raises DoctorUsageError if a device that the caller named does not exist.
 
-    Does not raise if packages declare the device, or if a step failed that may be why the device is missing.
+    Does not raise if packages declare the device, or if a step before the probes failed, such as an import. That
+    failure may be why the device is missing.
     """
-    order, started = examination.order, examination.started
-    failed = any(step.root for name, step in started.steps.items() if not name.startswith(Request.PROBE))
+    order, steps = examination.order, examination.results.steps
+    failed = any(step.root_cause for name, step in steps.items() if not name.startswith(Request.PROBE_PREFIX))
     found = examination.name
-    if order.sought or failed or examination.backend is not None or found == "":
+    if order.no_device_found or failed or examination.backend is not None or found == "":
         return
     if found == order.device and (examination.present or order.imports):
         return

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .table import FOLDER, HookGroup
 
-# A file beside hooks.toml, the record of interfaces: release of torch -> interface -> function -> signature.
+# The record of interfaces, a file beside hooks.toml: release of torch -> group of hooks.toml -> function -> signature.
 RECORD = "interfaces.json"
 
 Interface = dict[str, str]  # function -> signature
@@ -37,7 +37,7 @@ def read_record(folder: Path = FOLDER) -> dict[str, dict[str, Interface]]:
 
 
 def interfaces(torch: Path, groups: Iterable[HookGroup]) -> dict[str, Interface]:
-    """Returns the interfaces of the groups as the torch in this folder declares them. Leaves out absent ones."""
+    """Returns the interfaces of the groups, by key, as the torch in this folder declares them. Omits absent ones."""
     found = {}
     for group in groups:
         if group.header:

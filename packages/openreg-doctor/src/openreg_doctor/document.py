@@ -6,7 +6,8 @@ The JSON document of schema 1 is an object with
 - ``schema``: 1; it is raised by a change that removes a name or changes its meaning
 - ``device``: the device's name
 - ``healthy``: true if there is no problem except ignored ones; the exit status is then 0
-- ``counts``: number of findings by status: ``ok``, ``note``, ``unseen``, ``warning``, ``problem``, and ``ignored``
+- ``counts``: number of findings by status: ``ok``, ``note``, ``unseen`` (could not be checked), ``warning``,
+  ``problem``, and ``ignored``
 - ``findings``: a list of objects. They have the strings ``check`` (the finding's name), ``section``, ``status`` (one of
   the five), ``what``, ``costs``, ``fix`` and ``chapter`` (empty if there is none), and the bool ``ignored``
 - ``operator``: null, or with ``--op`` an object with the strings ``name`` and ``schema`` and the list ``facts`` of

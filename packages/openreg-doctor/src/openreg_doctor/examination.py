@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The input of the checks: the order (what to examine), the table of hooks, and the results of child processes."""
+"""The input of the checks: the order (what to examine), the hook table, and the results of child processes.
+
+A child process runs *steps*: imports, and then *probes*, which examine the device. The hook table (hooks.toml) lists
+the hooks, names and registrations that PyTorch uses, as rows in groups.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from .probes.unreachable import needs_compiler
 AUTOLOAD_SWITCH = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 _ALLOCATOR_VARIABLE = "PYTORCH_ALLOC_CONF"
-# Matches PyTorch's errors about a rejected allocator setting, which do not always name the variable.
+# Matches PyTorch's errors about a rejected value of that variable, which do not always name it.
 _REFUSED_ALLOCATOR_SETTING = re.compile(
     rf"{_ALLOCATOR_VARIABLE}: |llocator config|allocator setting|AllocatorConfig", re.IGNORECASE
 )
@@ -26,14 +30,14 @@ _REFUSED_ALLOCATOR_SETTING = re.compile(
 
 @dataclass(frozen=True)
 class Order:
-    """An order for an examination: what to examine, and how long to wait for a child process."""
+    """The user's order: what to examine, and how long to wait for a child process."""
 
     device: str = UNNAMED
     imports: tuple[str, ...] = ()  # modules that register the device; imported after those that packages declare
     operator: str = ""  # the operator to explain; empty: examine everything
     patience: float = 60.0  # seconds without a report after which a child process is ended
     compiler: bool = False  # True: also examine what needs PyTorch's compiler
-    sought: bool = False  # True: no device was named or declared, and none was found
+    no_device_found: bool = False  # True: no device was named or declared, and none was found
 
 
 @dataclass(frozen=True)
@@ -41,32 +45,32 @@ class Examination:
     """An order and all results that were collected for it."""
 
     order: Order
-    groups: list[table.HookGroup]  # the table of hooks
-    started: ChildResults  # results of the imports and probes
+    groups: list[table.HookGroup]  # the hook table
+    results: ChildResults  # results of the imports and probes
     autoloaded: ChildResults  # result of `import torch` alone, as in programs; empty if no backend loads with torch
-    refused: dict[str, str] = field(default_factory=dict)  # rejected environment variables, with the error
-    backend: DeclaredBackend | None = None  # what the device's packages declare; None if none is installed
-    undeclared: dict[str, str] = field(default_factory=dict)  # packages with an invalid declaration, and why
+    refused: dict[str, str] = field(default_factory=dict)  # environment variables whose value was rejected -> the error
+    backend: DeclaredBackend | None = None  # the doctor.toml of the device's packages; None if no package has one
+    undeclared: dict[str, str] = field(default_factory=dict)  # packages whose doctor.toml is invalid -> the reason
 
     def probe(self, name: str) -> StepResult | None:
         """Returns the result of a probe; None if it did not run."""
-        return self.started.steps.get(Request.PROBE + name)
+        return self.results.steps.get(Request.PROBE_PREFIX + name)
 
     @property
-    def reached(self) -> bool:
-        """Returns True if any probe of the device ran."""
-        return any(name.startswith(Request.PROBE) for name in self.started.steps)
+    def any_probe_ran(self) -> bool:
+        """Returns True if any probe ran: the child processes got as far as the device."""
+        return any(name.startswith(Request.PROBE_PREFIX) for name in self.results.steps)
 
     @property
     def present(self) -> bool:
         """Returns True if anything is registered for the dispatch key PrivateUse1, under any name."""
-        values = (self.started.value("device"), self.autoloaded.value("device"), self.started.value("import torch"))
+        values = (self.results.value("device"), self.autoloaded.value("device"), self.results.value("import torch"))
         return any(value and value["present"] for value in values)
 
     @property
     def name(self) -> str:
         """Returns the name of the dispatch key PrivateUse1; empty if no child process got far enough to report it."""
-        for results, step in ((self.started, "device"), (self.autoloaded, "device"), (self.started, "import torch")):
+        for results, step in ((self.results, "device"), (self.autoloaded, "device"), (self.results, "import torch")):
             value = results.value(step)
             if value:
                 return str(value["backend"])
@@ -93,9 +97,9 @@ def examine(order: Order, groups: list[table.HookGroup], backend: DeclaredBacken
     Two children run in parallel, because importing torch takes most of their time.
     """
     with ThreadPoolExecutor(1) as pool:
-        alone = pool.submit(_import_torch, order)
-        started, refused = _start(order, groups, backend)
-        return Examination(order, groups, started, alone.result(), refused, backend)
+        autoloaded = pool.submit(_import_torch, order)
+        results, refused = _run_steps(order, groups, backend)
+        return Examination(order, groups, results, autoloaded.result(), refused, backend)
 
 
 def _environment(imports: tuple[str, ...]) -> dict[str, str]:
@@ -109,20 +113,20 @@ def _environment(imports: tuple[str, ...]) -> dict[str, str]:
 def _import_torch(order: Order) -> ChildResults:
     """Returns the result of a plain `import torch`.
 
-    It is empty if no backend loads with torch, because then the child of ``_start()`` runs the same import.
+    It is empty if no backend loads with torch, because then the child of ``_run_steps()`` runs the same import.
     """
     loads = loads_backends(os.environ) and any(installed.entry_points(installed.BACKENDS))
     request = Request(order.device, probe=False)
     return children.run(request, dict(os.environ), order.patience) if loads else ChildResults()
 
 
-def _start(
+def _run_steps(
     order: Order, groups: list[table.HookGroup], backend: DeclaredBackend | None
 ) -> tuple[ChildResults, dict[str, str]]:
     """Runs the imports and probes. Returns their results, and the rejected environment variables with the errors.
 
     Repeats them without a rejected variable, and without a module whose import ends the process, so that the rest is
-    examined too. The first module is never left out.
+    examined too. The first module is never left out, because it registers the device.
     """
     request = _request(order, groups, backend)
     environment = _environment(request.imports)
@@ -144,6 +148,7 @@ def _start(
 
 
 def _request(order: Order, groups: list[table.HookGroup], backend: DeclaredBackend | None) -> Request:
+    """Returns the steps that a child process has to run for an order."""
     rows = [row for group in groups for row in group.rows if group.key != "module"]
     names = [
         name
@@ -157,7 +162,7 @@ def _request(order: Order, groups: list[table.HookGroup], backend: DeclaredBacke
     if order.operator:
         return Request(order.device, imports, operator=order.operator)
     keys = [row.key for row in rows if not row.status and (order.compiler or not needs_compiler(row.key))]
-    return Request(order.device, imports, tuple(keys), tuple(names), probe=not order.sought)
+    return Request(order.device, imports, tuple(keys), tuple(names), probe=not order.no_device_found)
 
 
 def _refused_setting(results: ChildResults, environment: Mapping[str, str], prefix: str) -> tuple[str, str]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Explains how an operator is implemented on a device, from the tables of PyTorch's dispatcher."""
+"""Explains how an operator is implemented on a device, from the tables of PyTorch's dispatcher.
+
+A table has one entry per dispatch key, a text such as "registered at FILE:LINE [kernel]".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 from .examination import Examination
 
-# The place of a registration, and the kind of kernel, in an entry of the dispatcher's table.
+# Match the place of a registration, and the kind of kernel, in an entry of the dispatcher's table.
 _SITE = re.compile(r"registered at (.+?)(?: \[(.+)\])?$")
 _KIND = re.compile(r" \[([^\]]+)\]$")
 # The ways in which an operator is implemented, each in one word.
@@ -50,7 +53,7 @@ class Explanation:
 
 
 def explain(examination: Examination) -> Explanation | None:
-    """Returns the explanation of the order's operator; None if the probe of the dispatcher did not run or failed.
+    """Returns the explanation of the operator to examine; None if the probe that reads the tables did not succeed.
 
     Raises LookupError, with suggestions, if the name matches no operator or several.
     """
@@ -62,15 +65,15 @@ def explain(examination: Examination) -> Explanation | None:
         raise LookupError(_suggest(examination.order.operator, found["candidates"], found["known"]))
     entries: dict[str, str] = found["table"]
     trial_step = examination.probe("trial")
-    failure = trial_step.text if trial_step is not None and trial_step.root else "the call was not tried"
+    failure = trial_step.text if trial_step is not None and trial_step.root_cause else "the call was not tried"
     trial: dict[str, Any] = trial_step.value if trial_step is not None and trial_step.done else {"error": failure}
     autocast_step = examination.probe("autocast")
-    reached: dict[str, Any] = autocast_step.value if autocast_step is not None and autocast_step.done else {}
+    observed: dict[str, Any] = autocast_step.value if autocast_step is not None and autocast_step.done else {}
     facts = [
         Fact(examination.order.device, _describe_kernel(entries) + _note_fallbacks(entries, trial)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
-        Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), reached, trial)),
+        Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), observed, trial)),
         Fact("meta", _meta(entries.get("Meta", ""))),
     ]
     facts += [Fact(f"overload {name}", _describe_kernel(table)) for name, table in found["others"].items()]
@@ -100,13 +103,16 @@ def _site(entry: str) -> tuple[str, str]:
 
 
 def kind_of_kernel(entries: dict[str, str]) -> str:
-    """Returns NATIVE, COMPOSITE or FALLBACK for an overload; empty if nothing implements it."""
+    """Returns NATIVE, COMPOSITE or FALLBACK for the table of an overload; empty if nothing implements it."""
     entry = entries.get("PrivateUse1")
     return "" if entry is None else _ORIGINS.get(_site(entry)[1], NATIVE).partition(":")[0]
 
 
 def _note_fallbacks(entries: dict[str, str], trial: dict[str, Any]) -> str:
-    """Returns a note on the parts of a composite operator that fall back to the CPU; empty if none does."""
+    """Returns a note on the operators that a composite operator calls and that fall back to the CPU; empty if none.
+
+    ``trial`` is the result of ``probes.trial.run()``.
+    """
     fallen = [found[1] for call in trial.get("calls", ()) if (found := _FALLBACK_RANGE.fullmatch(call))]
     return (
         f"; it calls {', '.join(fallen)}, which falls back to the CPU"
@@ -116,6 +122,7 @@ def _note_fallbacks(entries: dict[str, str], trial: dict[str, Any]) -> str:
 
 
 def _describe_kernel(entries: dict[str, str]) -> str:
+    """Describes the entry for the dispatch key PrivateUse1 in the table of an overload."""
     entry = entries.get("PrivateUse1")
     if entry is None:
         return "no kernel: a call raises NotImplementedError; register a kernel for PrivateUse1, or a fallback"
@@ -126,6 +133,10 @@ def _describe_kernel(entries: dict[str, str]) -> str:
 
 
 def _calls(trial: dict[str, Any]) -> list[Fact]:
+    """Returns the other operators that a call of the operator ran.
+
+    ``trial`` is the result of ``probes.trial.run()``, which calls the operator with small operands.
+    """
     if "error" in trial:
         return [Fact("a call", f"could not be tried with small operands: {trial['error']}")]
     shape = "x".join(map(str, trial["shape"]))
@@ -135,6 +146,7 @@ def _calls(trial: dict[str, Any]) -> list[Fact]:
 
 
 def _autograd(entry: str) -> str:
+    """Describes the entry for the dispatch key AutogradPrivateUse1."""
     place, kind = _site(entry)
     if not entry:
         return "none"
@@ -147,26 +159,27 @@ def _autograd(entry: str) -> str:
     return f"a kernel of the backend, registered at {place}"
 
 
-def _autocast(entry: str, reached: dict[str, Any], trial: dict[str, Any]) -> str:
+def _autocast(entry: str, observed: dict[str, Any], trial: dict[str, Any]) -> str:
+    """Describes the entry for the dispatch key AutocastPrivateUse1, whose kernel is the operator's autocast rule."""
     if not entry:
         return "no rules for this backend"
     place, _ = _site(entry)
     if entry.startswith("fallthrough"):
         return f"no rule: it runs in the dtypes of its operands, registered at {place}"
-    return f"{_rule_of_call(reached) or _rule(trial.get('autocast', {}))}, registered at {place}"
+    return f"{_rule_of_call(observed) or _rule(trial.get('autocast', {}))}, registered at {place}"
 
 
-def _rule_of_call(reached: dict[str, Any]) -> str:
+def _rule_of_call(observed: dict[str, Any]) -> str:
     """Returns the autocast rule, from the arguments with which it called the operator; empty if it did not call it.
 
-    ``reached`` has the results of ``probes.autocast.observe()``.
+    ``observed`` is the result of ``probes.autocast.observe()``.
     """
-    refusals = [call["error"] for call in reached.values() if "error" in call]
+    refusals = [call["error"] for call in observed.values() if "error" in call]
     if refusals:
         return f"refused: {refusals[0]}"
-    if not reached or not all("called" in call for call in reached.values()):
+    if not observed or not all("called" in call for call in observed.values()):
         return ""
-    full, half, mixed = (reached[case] for case in ("float32", "float16", "mixed"))
+    full, half, mixed = (observed[case] for case in ("float32", "float16", "mixed"))
     if _HALF in full["types"]:
         return _LOWER_PRECISION
     if _FULL in half["types"]:
@@ -193,6 +206,7 @@ def _rule(results: dict[str, str]) -> str:
 
 
 def _meta(entry: str) -> str:
+    """Describes the entry for the dispatch key Meta, whose kernel computes sizes, strides and dtypes alone."""
     if not entry:
         return "no meta function: torch.compile, torch.export and FakeTensor reject it"
     place, kind = _site(entry)

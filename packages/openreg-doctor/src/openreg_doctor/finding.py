@@ -9,7 +9,7 @@ from typing import Literal
 
 # ok:      without fault
 # note:    worth knowing, but no fault
-# unseen:  not examined, because no call from Python shows it or because a requirement of the call is missing
+# unseen:  could not be checked, because no call from Python shows it or because a requirement of the call is missing
 # warning: a lesser fault, most often a missing part that not every backend has
 # problem: something does not work; the exit status is 1
 Status = Literal["ok", "note", "unseen", "warning", "problem"]
@@ -17,11 +17,11 @@ Status = Literal["ok", "note", "unseen", "warning", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of a check. A fault keeps its name, ``check``, in every version of this schema."""
+    """One result of a check. A fault keeps its name, ``check``, in every version of the JSON report."""
 
     check: str  # the name, such as "module.synchronize"
     status: Status
-    what: str  # what is so
+    what: str  # the observed fact
     costs: str = ""  # what does not work because of it
     fix: str = ""  # what to do about it
     chapter: str = ""  # of a missing part: the page of openreg's guide about it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts the command, for ``python -m openreg_doctor`` and for backends that offer it as a command.
+"""Starts the doctor's command, for ``python -m openreg_doctor`` and for backends that offer it as their own command.
 
 The module imports only the standard library, so that it can report an incomplete installation of the doctor.
 """

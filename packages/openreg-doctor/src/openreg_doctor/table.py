@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the table of what PyTorch requires of a backend: hooks.toml, with the rows that packages of a backend add.
+"""Reads the hook table, which lists what PyTorch uses of a backend: hooks.toml, and rows that its packages add.
 
 A row is a hook, a name or a registration. models.json lists the files that implement each row, as models to copy from.
-It is generated from what the packages of this repository declare, so that it is also available if none of them is
-installed.
+It is generated from what the packages of this repository declare (doctor.toml), so that it is also available if none of
+them is installed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _THE_SAME = "the same"
 
 
 @dataclass(frozen=True)
-class Row:
+class HookRow:
     """One hook, name or registration that PyTorch uses, or a few that belong together."""
 
     group: str
     name: str
-    reader: str  # the code or the users that use it
+    reader: str  # the code of PyTorch, or the users, that read or call it
     status: str  # empty: backends implement it; otherwise why there is nothing to implement
     cost: str  # what happens without it, if that is more than a failure of the reader
     required: bool  # True: ordinary use of a device fails without it
@@ -46,7 +46,10 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Returns the name of the row's finding and exercise."""
+        """Returns "group.name", such as "guard.getStream": the name of the row's finding and exercise.
+
+        An exercise is a call from Python that fails if the backend lacks the row.
+        """
         return f"{self.group}.{self.name}"
 
     @property
@@ -66,17 +69,17 @@ class Row:
 
     @property
     def for_users_only(self) -> bool:
-        """Returns True if PyTorch itself never uses it."""
+        """Returns True if users or other libraries use it, but PyTorch itself does not."""
         return self.reader.startswith(("users", "code "))
 
 
 @dataclass(frozen=True)
 class HookGroup:
-    """The rows of one interface of PyTorch, such as DeviceGuardImplInterface."""
+    """The rows of one interface of PyTorch, such as DeviceGuardImplInterface, or of one kind, such as registrations."""
 
     key: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[HookRow, ...]
     class_name: str = ""  # PyTorch's class; empty if there is none
     header: str = ""  # of a C++ class, below torch/include
     source: str = ""  # of a Python class, below torch
@@ -118,7 +121,9 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.groups()) if match else ()
 
 
-def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packages: list[Package]) -> Iterator[Row]:
+def _rows(
+    group: str, table: Mapping[str, Any], models: Mapping[str, Any], packages: list[Package]
+) -> Iterator[HookRow]:
     entries = {name: entry for name, entry in table.items() if isinstance(entry, dict)}
     implemented, statuses = {key for package in packages for key in package.implemented_rows}, dict[str, str]()
     for package in packages:
@@ -133,7 +138,7 @@ def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packa
         reader = reader if entry["reader"].startswith(_THE_SAME) else entry["reader"]
         key = f"{group}.{name}"
         model = models["rows"].get(key, {})
-        yield Row(
+        yield HookRow(
             group,
             name,
             entry["reader"].replace(_THE_SAME, reader, 1) if reader != entry["reader"] else reader,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints the report as text: with colors in a terminal, without colors in a pipe or if NO_COLOR is set.
 
-Problems come first. Other missing parts are only counted, unless ``--missing`` or ``--verbose`` lists them. A new
-backend lacks dozens of parts, among which the two that everything needs would be hard to find.
+Problems come first. A *missing part* is a hook, name or registration that the backend lacks and that not every backend
+has. These are only counted, unless ``--missing`` or ``--verbose`` lists them. A new backend lacks dozens of them, among
+which the two that everything needs would be hard to find.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _QUIET: dict[Status, tuple[str, str]] = {
     "note": ("missing that only users call", "--verbose"),
     "unseen": ("not examined", "--verbose"),
 }
-_INDENT = 4
-_NARROWEST = 10
+_INDENT = 4  # columns
+_NARROWEST = 10  # the smallest width in columns into which a text is wrapped
 PIPED_WIDTH = 120  # columns of a line if the output is not a terminal
 
 

@@ -38,4 +38,5 @@ if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-
     for _name in ("openreg_runtime", "openreg_ops", "openreg_amp"):
         _import(_name)
 
-    from torch_openreg import openreg  # is torch.openreg, which the runtime has made
+    # The submodule openreg.py replaces itself in sys.modules by torch.openreg.
+    from torch_openreg import openreg

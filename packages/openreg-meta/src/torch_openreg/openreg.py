@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes ``torch_openreg.openreg`` another name of the module ``torch.openreg``.
 
-The state of the device must not exist twice. So this module replaces itself in ``sys.modules``.
+The state of the device must not exist twice. So this module replaces itself in ``sys.modules`` by ``torch.openreg``,
+which ``openreg_runtime.openreg`` defines.
 """
 
 import sys

@@ -265,7 +265,7 @@ size_t BoxedCpuCall::finish() {
       }
     }
     if (original.has_value() && alias_info->isWrite() && cpu_stack_[i].isTensor()) {
-      take_over(cpu_stack_[i].toTensor(), original->toTensor());
+      copy_result_into_operand(cpu_stack_[i].toTensor(), original->toTensor());
     }
     results.push_back(original.has_value() ? *original : with_tensors(cpu_stack_[i], to_device));
   }
@@ -298,15 +298,14 @@ void BoxedCpuCall::write_back(const Passed& written) {
   }
 }
 
-// Copies `result` into the operand `given` if the kernel returned another tensor than the one that it had to write,
-// as some kernels of PyTorch do.
-void BoxedCpuCall::take_over(const at::Tensor& result, const at::Tensor& given) {
+// Some kernels of PyTorch return another tensor than the one that they had to write.
+void BoxedCpuCall::copy_result_into_operand(const at::Tensor& result, const at::Tensor& operand) {
   for (const Passed& written : written_) {
-    if (written.given.is_same(given) && !written.seen.is_same(result)) {
-      if (given.sizes() != result.sizes()) {
-        given.resize_(result.sizes());
+    if (written.given.is_same(operand) && !written.seen.is_same(result)) {
+      if (operand.sizes() != result.sizes()) {
+        operand.resize_(result.sizes());
       }
-      given.copy_(result);
+      operand.copy_(result);
       copied_bytes_ += result.nbytes();
     }
   }

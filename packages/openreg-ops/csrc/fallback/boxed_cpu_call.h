@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A synchronous, boxed call of a CPU kernel on operands of the device. It replaces the operands by aliases, runs the
-// kernel, and copies results to the device. Its users are the fallback, operators whose results have data-dependent
-// sizes (registration/non_strided.h), and the first calls of registration/cached_meta.h.
+// A synchronous, boxed call of a CPU kernel on operands of the device. It replaces the operands by aliases (CPU tensors
+// over their bytes), runs the kernel, and copies results to the device. Its users are the fallback, operators whose
+// results have data-dependent sizes (registration/non_strided.h), and the first call of an operator with given
+// arguments, from which registration/cached_meta.h caches the metadata of the results.
 #pragma once
 
 #include <ATen/core/QuantizerBase.h>
@@ -70,8 +71,9 @@ c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
 // Returns the access of a kernel to an argument, as the operator's schema declares it.
 orAccess access_of(const c10::Argument& argument);
 
-// Throws c10::Error, with PyTorch's message, if an operand on top of the stack is not on `device`. Accepted are 0-dim
-// CPU tensors, as numbers, and all operands of operators that take some on the host.
+// Throws c10::Error, with PyTorch's message, if an operand on top of the stack is not on `device`. Accepts a 0-dim CPU
+// tensor as a number, unless the operator writes it or it is quantized. Accepts all operands of the operators that take
+// some on the host (a list in boxed_cpu_call.cpp).
 void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
 
 // Returns the dispatch key of the CPU kernel: QuantizedCPU if an operand is quantized, else CPU.
@@ -83,24 +85,27 @@ class BoxedCpuCall {
   // `stack` holds the arguments on top and must keep them until finish().
   BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
-  // Runs the kernel that the CPU has under `key` on the engine, in stream order, and blocks until it is complete.
-  // Rethrows the kernel's exception and reissues its warnings on the calling thread; the device stays healthy.
+  // Runs the kernel that PyTorch has for `key` on the engine, in stream order, and blocks until it is complete. Also
+  // checks the indices of sparse operands and results, and throws c10::Error if one is out of bounds. Rethrows the
+  // kernel's exception and reissues its warnings on the calling thread; the device stays healthy.
   void run_on_engine(c10::DispatchKey key);
 
   c10::Device device() const { return device_; }
-  // Returns the arguments as the CPU kernel takes them. The kernel replaces them by its results.
+
+  // The two functions below are for callers that run the kernel themselves on the host instead of run_on_engine().
+  // cpu_stack() returns the arguments as the CPU kernel takes them. The kernel replaces them by its results.
   torch::jit::Stack& cpu_stack() { return cpu_stack_; }
-  // Returns the kernel's operands, for runtime::launch(); may be null. Results that the kernel allocates are not among
-  // them, because they are copied to the device.
+  // Returns the operands that such a caller reports to observers, by runtime::launch(). Null if no observer requires
+  // them. Results that the kernel allocates are not among them, because they are copied to the device.
   const runtime::Operands* operands() const { return aliases_.operands(); }
   // Replaces the arguments on the caller's stack by results on the device. Returns the number of bytes copied to it.
   size_t finish();
 
  private:
-  // An operand, or a component of a sparse one.
+  // An operand of the device, or a component of a sparse one, and its alias.
   struct Passed {
     at::Tensor given;                      // the caller's tensor
-    at::Tensor seen;                       // the kernel's tensor
+    at::Tensor seen;                       // the kernel's tensor, an alias
     const void* memory;                    // of `seen` before the kernel
     at::QuantizerPtr quantizer = nullptr;  // of `seen` before the kernel, if it is quantized
   };
@@ -113,7 +118,8 @@ class BoxedCpuCall {
   at::Tensor sparse_to_device(const at::Tensor& sparse);
   SparseMembers members_to_device(const at::Tensor& sparse);
   void write_back(const Passed& written);
-  void take_over(const at::Tensor& result, const at::Tensor& given);
+  // Copies `result` into `operand`, an in-place or out= operand, if the kernel returned another tensor than its alias.
+  void copy_result_into_operand(const at::Tensor& result, const at::Tensor& operand);
 
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;
@@ -121,9 +127,10 @@ class BoxedCpuCall {
   c10::Device device_;
   runtime::Aliases aliases_;
   torch::jit::Stack cpu_stack_;
-  std::vector<Passed> passed_;
-  std::vector<Passed> written_;
-  std::vector<at::Tensor> read_sparse_;  // sparse operands as the kernel sees them
+  std::vector<Passed> passed_;   // all operands of the device, and the components of sparse ones
+  std::vector<Passed> written_;  // those that the kernel writes
+  // The kernel's tensors of the sparse operands that it reads. Their indices are checked before it runs.
+  std::vector<at::Tensor> read_sparse_;
   size_t copied_bytes_ = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace openreg::ops {
 
 // Runs an operator with its CPU kernel on aliases: CPU tensors over the operands' bytes in device memory, which are not
-// copied. Blocks until the kernel is complete, because the sizes of the results are unknown before, and copies the
+// copied. Blocks until the kernel is complete, because the sizes of the results are unknown before, and then copies the
 // results to the device. Counts each call (statistics.h) and adds a range "openreg::fallback aten::..." to the profiles
 // of torch.profiler. Throws c10::Error if the operator must not fall back, or the stream is capturing.
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels of openreg::add_rms_norm. They take aliases, which are CPU tensors over the bytes of device tensors. The
-// compute engine of the device runs them, on all OpenMP threads. All tensors are contiguous, not empty, and of one
-// dtype: float, double, half or bfloat16. The weight has one dimension, of the size of the last dimension of the
-// others.
+// compute engine of the device runs them, on all OpenMP threads, and a dry run (launch/dry_run.h) runs them on the
+// calling thread alone. All tensors are contiguous, not empty, and of one dtype: float, double, half or bfloat16. The
+// weight has one dimension, of the size of the last dimension of the others.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels of scaled dot-product attention. They take aliases, which are CPU tensors over the bytes of device
-// tensors. The compute engine of the device runs them, on all OpenMP threads.
+// tensors. The compute engine of the device runs them, on all OpenMP threads, and a dry run (launch/dry_run.h) runs
+// them on the calling thread alone.
 //
 // Shapes are query (batch, heads, queries, width), key (batch, key heads, keys, width) and value (batch, key heads,
 // keys, value width), or all without the batch. The number of heads is a multiple of the number of key heads, and

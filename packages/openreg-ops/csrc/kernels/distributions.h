@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels that draw random numbers. They take aliases, which are CPU tensors over the bytes of device tensors. The
-// compute engine of the device runs them, on all OpenMP threads. `start` is the place in the Philox sequence at which a
-// kernel begins to draw; the launch has reserved the numbers. The numbers of an element depend only on its index and on
-// the seed and the offset of `start`, not on the threads.
+// compute engine of the device runs them, on all OpenMP threads, and a dry run (launch/dry_run.h) of a rare dtype runs
+// them on the calling thread alone. `start` is the place in the Philox sequence at which a kernel begins to draw; the
+// launch has reserved the numbers. The numbers of an element depend only on its index and on the seed and the offset of
+// `start`, not on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>

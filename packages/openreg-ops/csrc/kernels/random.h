@@ -22,7 +22,7 @@ using raw::RandomBits;
 using raw::uniform_number;
 
 // Fills a CPU tensor on all OpenMP threads. `draw(bits, values)` computes kPerStep consecutive elements from one step
-// of the generator. Step i, counted from `start`, gives the elements from kPerStep * i on.
+// of the generator (128 random bits). Step i, counted from `start`, gives the elements from kPerStep * i on.
 template <class Value, int kPerStep, class Draw>
 void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   constexpr int64_t kStepsPerThread = 4096;

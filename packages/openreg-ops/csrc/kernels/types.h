@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The number types of the kernels in namespace raw, and the selection of a kernel's template instance by the dtype of
-// its operands. Kernels in this namespace take addresses, sizes and strides; those in namespace kernels take CPU
-// tensors.
+// its operands. Kernels in this namespace take addresses, sizes and strides instead of tensors; those in namespace
+// kernels take CPU tensors.
 #pragma once
 
 #include <torch/headeronly/core/ScalarType.h>

@@ -12,7 +12,7 @@ namespace openreg::ops::raw {
 struct UniformArguments {
   Type type;  // one of Floats
   void* output;
-  LoopAxes<1> axes;  // in the order in which elements are numbered (AxisOrder::kByIndex)
+  LoopAxes<1> axes;  // in the order in which elements are numbered, the last dimension of the tensor first
   double from;
   double to;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels of attention over sequences of different lengths, whose rows are consecutive in one tensor (varlen
 // attention). They take aliases, which are CPU tensors over the bytes of device tensors. The compute engine of the
-// device runs them, on all OpenMP threads.
+// device runs them, on all OpenMP threads, and a dry run (launch/dry_run.h) runs them on the calling thread alone.
 //
 // Shapes are query (rows, heads, width), key (key rows, heads, width) and value (key rows, heads, value width).
 // `starts` contains the first row of each sequence, and then the end of the last one; `key_starts` contains those of
@@ -31,7 +31,8 @@ struct VarlenOptions {
   int64_t longest_key;          // the largest number of keys in a sequence
 };
 
-// Returns an upper bound of the generator steps that dropout uses for one sequence.
+// Returns an upper bound of the steps of the random number generator (128 bits each) that dropout uses for one
+// sequence.
 inline int64_t steps_of(const VarlenOptions& options, int64_t heads) {
   return heads * options.longest * options.longest_key;
 }

@@ -17,8 +17,9 @@
 
 namespace openreg::ops {
 
-// Returns the access that a parameter's type implies. The kernel writes outputs and references that are not const. An
-// optional tensor by reference is not an output but updated, as running statistics are.
+// Returns the access that a parameter's type implies. The kernel writes an at::Tensor& and an OutputList (a list of
+// outputs, launch/arguments.h), reads and writes an optional tensor by reference, such as running statistics, and reads
+// all others.
 template <class T>
 constexpr orAccess access_by_type() {
   if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList>) {
@@ -74,7 +75,7 @@ constexpr SchemaArgument schema_argument(std::string_view schema, size_t index) 
 }
 
 // Returns the access that the schema of Op (at::_ops) implies, for kernels with the signature of that schema. An
-// argument with "(a!)" is updated, or written if it is a keyword, because it is then an output.
+// argument with "(a!)" is read and written, or only written if it is a keyword, because it is then an output.
 template <class Op>
 constexpr orAccess access_by_schema(size_t index) {
   const SchemaArgument argument = schema_argument(Op::schema_str, index);

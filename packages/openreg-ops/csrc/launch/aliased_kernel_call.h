@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The launch of a structured or unstructured operator, and the callable that it enqueues. The callable owns the
-// arguments, the descriptors from which the aliases of the outputs are made, and the dtypes that the host has
-// determined.
+// The launch of an operator with a meta function, PyTorch's own (structured) or ours (unstructured), and the callable
+// that it enqueues. The callable owns the arguments, the dtypes that the host has determined, and the descriptors from
+// which the aliases of the outputs are made. An alias is a CPU tensor over the bytes of a device tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +30,8 @@ class LaunchDtypes {
       : computed_(computed.value_or(c10::ScalarType::Undefined)) {}
 
   // Returns the dtype to which integer operands are converted before the kernel is called, or Undefined if they need no
-  // conversion, which is the usual case. Runs on the engine thread.
+  // conversion, which is the usual case. Runs where the kernel runs: on the engine thread, or on the calling thread in
+  // a dry run (launch/dry_run.h).
   c10::ScalarType for_integers() const {
     const bool changed = C10_UNLIKELY(default_ != c10::get_default_dtype_as_scalartype());
     return changed && !c10::isIntegralType(computed_, /*includeBool=*/true) ? computed_ : c10::ScalarType::Undefined;
@@ -95,17 +96,17 @@ class AliasedKernelCall<Runner, Kernel, std::index_sequence<Index...>, Args...> 
 };
 
 // Launches Runner()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
-// undefined. `computed` is the dtype in which an iterator's kernel computes. `when` determines whether the launch is
+// undefined. `computed` is the dtype in which an iterator's kernel computes. `policy` determines whether the launch is
 // synchronous. Errors are those of launch_with_policy().
 template <class Runner, class Kernel, size_t kOutputs, class... Args>
-void launch_on_aliases(const char* name, c10::Device device, SyncPolicy when, Kernel* kernel,
+void launch_on_aliases(const char* name, c10::Device device, SyncPolicy policy, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
                        Args... args) {
   using KernelCall = AliasedKernelCall<Runner, Kernel, std::make_index_sequence<kOutputs>, Args...>;
   const auto make = [&](runtime::Aliases& aliases) {
     return KernelCall(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
   };
-  launch_with_policy(name, device, when, make, args..., at::TensorList(outputs));
+  launch_with_policy(name, device, policy, make, args..., at::TensorList(outputs));
 }
 
 }  // namespace openreg::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The types in which a launch owns the arguments of an operator. A kernel runs after the call has returned, when the
-// caller's arrays and tensors may be gone. So references become values, and tensors become descriptors of aliases.
+// caller's arrays and tensors may be gone. So references become values, and tensors become descriptors of aliases (CPU
+// tensors over the bytes of device tensors).
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -23,8 +24,9 @@
 
 namespace openreg::ops {
 
-// Owned<T> owns an argument of type T. The host makes it from (value, aliases). The engine thread calls get(storages),
-// which returns a T, once in each execution of the kernel. `storages` are those of that execution.
+// Owned<T> owns an argument of type T. The host makes it from (value, aliases). The thread that executes the kernel
+// calls get(storages), which returns a T, once in each execution. That is the engine thread, or the calling thread in a
+// dry run. `storages` are those of that execution.
 
 // Owns numbers, enums, Scalars, dtypes, and optionals of them by value.
 template <class T>
@@ -232,7 +234,8 @@ class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Ind
                  const std::remove_reference_t<Args>&... args)
       : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
 
-  // Returns `function(arguments...)`, with aliases in `storages` as tensors. Runs on the engine thread.
+  // Returns `function(arguments...)`, with aliases in `storages` as tensors. Runs on the thread that executes the
+  // kernel.
   template <class Function>
   decltype(auto) apply(Function&& function, runtime::AliasStorages& storages) {
     return function(static_cast<OwnedArgument<Index, Args>&>(*this).owned.get(storages)...);

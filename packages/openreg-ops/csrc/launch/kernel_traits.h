@@ -29,7 +29,8 @@ constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
 
-// The dtypes that most kernels support, and that traits can list. For other dtypes see sync_policy.h.
+// The dtypes that most kernels support, and that traits can list. A launch with any other dtype has a dry run first
+// (sync_policy.h).
 constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(c10::ScalarType::Byte) |
                                    dtype_bit(c10::ScalarType::Char) | dtype_bit(c10::ScalarType::Short) |
                                    dtype_bit(c10::ScalarType::Int) | dtype_bit(c10::ScalarType::Long) |
@@ -42,7 +43,8 @@ template <class... Dtypes>
 constexpr DtypeSet dtype_set(Dtypes... dtypes) {
   return (dtype_bit(dtypes) | ...);
 }
-// The dtypes of quantized tensors. Only the kernels of csrc/operators/quantized get such tensors.
+// The dtypes of quantized tensors. Only the kernels of csrc/operators/quantized get such tensors, so these dtypes cause
+// no dry run.
 constexpr DtypeSet kQuantizedDtypes = dtype_bit(c10::ScalarType::QInt8) | dtype_bit(c10::ScalarType::QUInt8) |
                                       dtype_bit(c10::ScalarType::QInt32) | dtype_bit(c10::ScalarType::QUInt4x2) |
                                       dtype_bit(c10::ScalarType::QUInt2x4);
@@ -68,7 +70,7 @@ enum class DtypeMatch : uint8_t {
 // The argument values for which a kernel throws. These launches are synchronous, so that the operator call throws.
 enum class DataCheck : uint8_t {
   kNone,
-  kAlways,           // values found by the computation, which CUDA's operators check on the host, too: LAPACK's info
+  kAlways,           // values found by the computation, which CUDA's host reads, too, such as LAPACK's error code
   kIfCheckErrors,    // as kAlways, but only if the operator's last argument, check_errors, is true
   kFractionalScale,  // a number of fractional type among the arguments, because it cannot scale integers
   kZeroDivisor,      // zero in an integer division: the second tensor is a divisor that may contain it
@@ -92,7 +94,7 @@ struct KernelTraits {
   DtypeMatch dtype_match = DtypeMatch::kNone;
   DataCheck data_check = DataCheck::kNone;
   bool checked = false;                  // true if the host finds all errors but those in the data (sync_policy.h)
-  bool elementwise = false;              // structured operators: see ElementwiseOperands in registration/structured.h
+  bool elementwise = false;              // structured operators: ElementwiseOperands may bypass the meta function
   bool expands = false;                  // in-place operators: true if the operand may be an expanded tensor
   OverlapRule overlap = {};              // structured operators: overlaps of outputs that the kernel rejects
   std::array<ModeTraits, 3> modes = {};  // modes in which the kernel rejects further dtypes
@@ -147,7 +149,7 @@ void check_dtypes_match(const char* name, DtypeMatch dtype_match, const Args&...
   (for_each_tensor(visit, args), ...);
 }
 
-// Same as `may_reject_dtype()`, except that it is for kernels whose traits restrict dtypes.
+// Same as `may_reject_dtype()` below, except that it is for kernels whose traits restrict dtypes.
 template <class... Args>
 bool may_reject_listed_dtype(const char* name, const KernelTraits& traits, std::optional<c10::ScalarType> dtype,
                              const Args&... args) {

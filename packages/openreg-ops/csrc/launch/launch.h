@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches of operators: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on aliases of its
-// tensors. The kernel runs on the current stream, after the earlier tasks of that stream. The layers, from top to
-// bottom:
+// Launches of operators: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on aliases of its tensors
+// (CPU tensors over their bytes). The kernel runs on the current stream, after the earlier tasks of that stream. The
+// layers, from top to bottom:
 //
 //   launch()              for functions written by hand; the types of the kernel's parameters imply its accesses
 //   launch_owned()        as launch(), but a schema implies the accesses: in-place overloads, lists of tensors
@@ -72,21 +72,21 @@ struct BoundKernelCall {
 // kernel's parameters, for which Owned<> in launch/arguments.h defines how the launch owns each argument. A 0-dim CPU
 // tensor is copied as a number. Errors are those of launch_with_policy().
 template <class... Parameters, class Kernel>
-void launch_owned(const Operator& op, c10::Device device, SyncPolicy when, const orAccess* accesses, Kernel kernel,
+void launch_owned(const Operator& op, c10::Device device, SyncPolicy policy, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
   const auto make = [&](runtime::Aliases& aliases) {
     return BoundKernelCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}};
   };
-  launch_with_policy(op.name, device, when, make, args...);
+  launch_with_policy(op.name, device, policy, make, args...);
 }
 
 // Launches `kernel(args...)`. The types of the kernel's parameters determine how the launch owns each argument, and
 // what the kernel writes (launch/access.h). Errors are those of launch_with_policy().
 template <class Result, class... Parameters, class... Args>
-void launch(const Operator& op, c10::Device device, SyncPolicy when, Result (*kernel)(Parameters...),
+void launch(const Operator& op, c10::Device device, SyncPolicy policy, Result (*kernel)(Parameters...),
             const Args&... args) {
   constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
-  launch_owned<Parameters...>(op, device, when, kAccesses.data(), kernel, args...);
+  launch_owned<Parameters...>(op, device, policy, kAccesses.data(), kernel, args...);
 }
 // Same as `launch()` with a policy, except that the operator's traits determine the policy.
 template <class Result, class... Parameters, class... Args>

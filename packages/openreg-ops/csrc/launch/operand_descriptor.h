@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The descriptor of an operand of any layout, from which the engine thread makes the operand's alias. It consists of a
-// runtime::AliasRecord for a strided tensor, of one for each member of a sparse tensor, and of one with a quantizer for
-// a quantized tensor. The kernel gets a sparse or quantized CPU tensor over the operand's bytes.
+// The descriptor of an operand of any layout, from which the operand's alias is made when the kernel runs: a strided,
+// sparse or quantized CPU tensor over the operand's bytes. It consists of a runtime::AliasRecord for a strided tensor,
+// of one for each member of a sparse tensor, and of one with a quantizer for a quantized tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 namespace openreg::ops {
 
 // A descriptor, from which the alias of an operand is made, as with runtime::AliasRecord. The host makes the
-// descriptor, and the engine thread calls open() once in each execution of the kernel.
+// descriptor, and the thread that executes the kernel calls open() once in each execution.
 class OperandDescriptor {
  public:
   OperandDescriptor(const at::Tensor& operand, runtime::Aliases& aliases) {

@@ -19,8 +19,9 @@
 
 namespace openreg::ops {
 
-// Return the address of a device tensor's first element in the kernel view. The memory stays valid until the kernel has
-// run, because the allocator reuses it only for later tasks of the same stream.
+// Return the address of a device tensor's first element in the kernel view, the mapping of device memory that kernels
+// dereference. The memory stays valid until the kernel has run, because the allocator reuses it only for later tasks of
+// the same stream.
 inline const void* kernel_address(const at::Tensor& tensor) {
   return runtime::kernel_view(tensor.const_data_ptr());
 }
@@ -92,7 +93,8 @@ Accessed<Tensors...> updates(const Tensors&... tensors) {
 }
 
 // The tensors behind the addresses of a raw launch. The constructor checks their storages, and gathers the kernel's
-// accesses if an observer requires them. Throws c10::Error if a tensor reaches beyond its storage.
+// accesses if an observer (a tool such as the sanitizer) requires them. Throws c10::Error if a tensor reaches beyond
+// its storage.
 class RawOperands {
  public:
   template <class... Accesses>

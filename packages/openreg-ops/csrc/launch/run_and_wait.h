@@ -17,8 +17,8 @@
 
 namespace openreg::ops {
 
-// Throws c10::Error, with `name`, if the stream is capturing. Warns or throws c10::Error if the sync debug mode
-// requires it. Thread-safe.
+// Throws c10::Error, with `name`, if the stream is capturing. Warns or throws c10::Error if the mode of
+// torch.openreg.set_sync_debug_mode() requires it. Thread-safe.
 void check_sync_allowed(const char* name, c10::Stream stream);
 
 // Enqueues `function()` on `stream` and blocks until it has run. Rethrows the function's exception, and adds the
@@ -37,7 +37,8 @@ void wait_for(const char* name, c10::Device device, Compute compute, const runti
   run_and_wait(name, stream, compute, operands);
 }
 
-// Returns the result of `kernel(args...)` on aliases. Blocks until the kernel has run, and throws as wait_for() does.
+// Returns the result of `kernel(args...)` on aliases (CPU tensors over the bytes of device tensors). Blocks until the
+// kernel has run, and throws as wait_for() does.
 template <class... Args, class Kernel>
 auto run_kernel_and_wait(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);

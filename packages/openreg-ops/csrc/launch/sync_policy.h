@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice between synchronous and asynchronous launch. Asynchronous is the default: the call returns before the
 // kernel runs, and the kernel's exception becomes the device's sticky error, as on a GPU. So no kernel may throw for an
-// error that the host can detect. Three conditions ensure this:
+// error that the host can detect. A kernel falls into one of three cases:
 //
-//   - KernelTraits::checked: the host's own checks find all errors except those in the data, as the conformance kit has
-//     shown by changed arguments (its check `arguments`). These launches are asynchronous.
-//   - Every other kernel has a dry run (dry_run.h) before the first launch of a signature (LaunchSignature). If the dry
-//     run throws, the launch is synchronous: the kernel reads the real data, and the call rethrows its exception. This
-//     also holds for dtypes that a kernel may reject: KernelTraits::refused, and all that are not in kCommonDtypes.
+//   - KernelTraits::checked: the host's own checks find all errors except those in the data, as the conformance kit's
+//     check `arguments` shows, which repeats calls with one wrong or unusual argument. These launches are asynchronous.
+//   - Every other kernel has a dry run, a call of the kernel on zero-filled stand-ins on the calling thread
+//     (dry_run.h), before a launch whose signature (LaunchSignature) has not passed yet. If the dry run throws, the
+//     launch is synchronous: the kernel reads the real data, and the call rethrows its exception. This also holds for
+//     dtypes that a kernel may reject: KernelTraits::refused, and all that are in neither kCommonDtypes nor
+//     kQuantizedDtypes. Launches with sparse operands or with more than 64 MiB of operands have no dry run. Until their
+//     signature has passed they are synchronous, or throw in a capture.
 //   - If only the data show an error and the CPU or CUDA would throw at the call, each launch is synchronous. Examples
-//     are LAPACK's info, which CUDA's operators read back, too, and a zero divisor (KernelTraits::data_check).
+//     are LAPACK's error code `info`, which CUDA's operators read back, too, and a zero divisor
+//     (KernelTraits::data_check).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -49,10 +53,10 @@ DtypeSet dtypes_in(const Args&... args) {
 
 // The condition under which a launch is synchronous, so that the call throws the kernel's exception.
 enum class SyncPolicy : uint8_t {
-  kAsync,                // never: the kernel's exception becomes the device's sticky error
-  kAfterDryRun,          // if the dry run before the first launch of a signature throws
+  kAsync,                // never, if all dtypes are in kCommonDtypes or kQuantizedDtypes; otherwise as kAfterDryRun
+  kAfterDryRun,          // until the signature has passed, if the dry run throws or there is none (see above)
   kSync,                 // always; the sync debug mode may warn or throw, and a capture throws
-  kSyncUnlessCapturing,  // always, except in a capture, where a dry run precedes it
+  kSyncUnlessCapturing,  // always, except in a capture, where it is as kAfterDryRun
 };
 
 // A hash of everything on which a kernel's checks can depend, except data. It contains the operator and its options,
@@ -97,8 +101,8 @@ class LaunchSignature {
     }
   }
 
-  // is_known() returns true after remember() for this signature, which a launch calls once it has passed. A signature
-  // may be forgotten. Thread-safe.
+  // is_known() returns true after remember() for this signature. A launch calls remember() after a dry run or a
+  // synchronous launch that did not throw. The process forgets all signatures when it knows 65536. Thread-safe.
   bool is_known() const;
   void remember() const;
 
@@ -116,14 +120,15 @@ class LaunchSignature {
   uint64_t hash_ = 0;
   size_t bytes_ = 0;
   bool has_sparse_ = false;
-  c10::SmallVector<std::pair<const c10::StorageImpl*, int64_t>, 8> storages_;  // with the offset of the first operand
+  // The storages of the operands, each with the storage offset of the first operand that uses it.
+  c10::SmallVector<std::pair<const c10::StorageImpl*, int64_t>, 8> storages_;
 };
 
-// Returns true if integers are or may be divided by zero. The host does not read the values of a device tensor, so it
-// may contain zeros.
+// Returns true if an integer division by `divisor` in `dtype` may be one by zero. A tensor on the device counts as
+// possibly zero, because the host does not read its values. A number on the host is compared with zero.
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 
-// Returns true if an argument is a number of fractional type, which must not scale integers.
+// Returns true if an argument is a Scalar of floating-point or complex type, which must not scale integers.
 template <class T>
 bool is_fraction(const T& argument) {
   if constexpr (std::is_same_v<T, at::Scalar>) {
@@ -188,9 +193,10 @@ C10_ALWAYS_INLINE SyncPolicy sync_policy(const KernelTraits& traits, bool refuse
              : sync_policy_for_check(traits.data_check, of_dtype, dtype, args...);
 }
 
-// Returns true if a launch is synchronous. `run` calls the kernel on aliases, for a dry run. Throws c10::Error if the
-// stream is capturing and the launch would have to be synchronous, or if the dry run throws during a capture. Throws
-// c10::Error if the policy is kSync and the sync debug mode forbids it.
+// Returns true if a launch is synchronous. Makes the dry run that the policy requires. `run` calls the kernel on the
+// tensors of the AliasStorages that it gets, which are stand-ins in a dry run. Throws c10::Error if the stream is
+// capturing and the launch would have to be synchronous, or if the dry run throws during a capture. Throws c10::Error
+// if the policy is kSync and the sync debug mode (torch.openreg.set_sync_debug_mode()) forbids it.
 bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const LaunchSignature& signature,
                  c10::function_ref<void(runtime::AliasStorages&)> run);
 

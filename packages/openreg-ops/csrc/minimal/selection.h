@@ -12,7 +12,7 @@
 namespace openreg::ops::minimal {
 
 // The operators that no other code can provide: memory, other shapes over the same memory, and copies between device
-// and host. With these, the fallback runs every operator that has a CPU kernel.
+// and host. With these, the fallback (fallback/fallback.h) runs every operator that has a CPU kernel.
 inline constexpr std::array<const char*, 12> kSet = {
     "_copy_from",          "_copy_from_and_resize",
     "_local_scalar_dense", "_reshape_alias",

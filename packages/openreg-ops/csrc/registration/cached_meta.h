@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators that are registered by name alone, because PyTorch has a CPU kernel for them that only its
-// dispatcher can call, and no meta function. These are operators on quantized tensors and those of torch.ops.quantized.
+// The registration of operators by name alone, for those that have a CPU kernel which only PyTorch's dispatcher can
+// call, and no meta function. These are operators on quantized tensors and those of torch.ops.quantized.
 //
 //   cached_meta(library, {"relu", "relu_", "max_pool2d"});
 //
-// The first call with a key is synchronous: it rethrows the kernel's exception and caches the metadata of each result.
-// Later calls with that key allocate their outputs from the cache and launch asynchronously. The key holds all that a
-// kernel can read on the host. These are sizes, strides, dtypes and quantizers of the operands, which of them share
-// memory, packed weights, and all other arguments. Every call is synchronous if its outputs depend on data (an index
-// that is a mask), or if it changes the shape or the quantizer of an operand. A capturing stream accepts only calls
-// whose key is in the cache.
+// Each call has a key, which contains all that a kernel can read on the host: sizes, strides, dtypes and quantizers of
+// the operands, which of them share memory, packed weights, and all other arguments. The first call with a key is
+// synchronous: it rethrows the kernel's exception and caches the metadata of each result. Later calls with that key
+// allocate their outputs by the cached metadata and launch asynchronously. Some calls are never cached, so that each
+// one is synchronous. Their outputs depend on data (an index that is a mask, a generator), they change the shape or the
+// quantizer of an operand, or a result cannot be allocated by metadata alone, such as a view of an operand or a tensor
+// with a per-channel quantizer. A capturing stream accepts only calls whose key is in the cache.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

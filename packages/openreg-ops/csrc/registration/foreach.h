@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators on lists of tensors (torch._foreach_*), which uses PyTorch's composite functions.
+// A template that registers operators on lists of tensors (torch._foreach_*), with PyTorch's composite functions for
+// them.
 //
 //   foreach_ops<op::_foreach_exp, op::_foreach_exp_>(library, composite::_foreach_exp, composite::_foreach_exp_);
 //
-// If all tensors of a list are dense, on one device and of one floating-point dtype, the composite function runs on the
-// engine, with one launch for the whole list. Otherwise it runs on the host, with one launch per tensor, and the
-// operators inside determine dtypes and reject wrong arguments.
+// If all tensors of a list are dense, on one device and of one floating-point dtype, one launch for the whole list runs
+// the composite function on the engine, as its kernel. Otherwise it runs on the host, with one launch per tensor, and
+// the operators inside determine dtypes and reject wrong arguments.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -55,9 +56,9 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
     if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return composite(self, args...);
     }
-    const SyncPolicy when = sync_policy_of(op, self, args...);
+    const SyncPolicy policy = sync_policy_of(op, self, args...);
     if constexpr (std::is_void_v<Result>) {
-      launch_owned<at::TensorList, Args...>(op, device, when, accesses, composite, self, args...);
+      launch_owned<at::TensorList, Args...>(op, device, policy, accesses, composite, self, args...);
     } else {
       Result outputs;
       outputs.reserve(self.size());
@@ -71,8 +72,8 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
         }
       };
       constexpr auto kAccesses = accesses_by_type<OutputList, at::TensorList, Args...>();
-      launch_owned<OutputList, at::TensorList, Args...>(op, device, when, kAccesses.data(), kernel, OutputList{outputs},
-                                                        self, args...);
+      launch_owned<OutputList, at::TensorList, Args...>(op, device, policy, kAccesses.data(), kernel,
+                                                        OutputList{outputs}, self, args...);
       return outputs;
     }
   }

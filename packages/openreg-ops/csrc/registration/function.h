@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators that are written by hand. A function with the operator's own signature checks the
-// operands, allocates the outputs and calls launch(), as the functions of csrc/minimal do without it.
+// A template that registers an operator that is written by hand: a function with the operator's own signature, which
+// checks the operands, allocates the outputs and calls launch().
 //
 //   function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.traits);
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace openreg::ops {
 
-// Registers the overload Op (at::_ops). `traits` are those of the function's launches. They are only recorded, because
-// tests compare them with the CPU.
+// Registers the overload Op (at::_ops). `traits` are those of the function's launches. They are only recorded, for
+// registered_traits(), because tests compare them with what the CPU kernels reject.
 template <class Op>
 void function(torch::Library& library, SchemaOf<Op>* implementation, const KernelTraits& traits = {}) {
   register_overload(library, {Op::name, Op::overload_name}, traits, torch::CppFunction(implementation));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short forms for operators on sparse, nested and quantized tensors. They use PyTorch's CPU functions for these tensors
-// in one of three ways, which each registration names (a fourth is in cached_meta.h):
+// Templates that register operators on sparse, nested and quantized tensors. They use PyTorch's CPU functions for these
+// tensors in one of three ways, which each registration names (a fourth is in cached_meta.h):
 //
 //   host_composite  The function accesses memory only through other operators. It runs on the host, and these launch.
-//   unstructured    It accesses memory, and the host can compute its result's size. A normal launch (unstructured.h).
+//   unstructured    It accesses memory, and the host can compute its result's size. It is launched (unstructured.h).
 //   synchronous     It accesses memory, and its result's size depends on data. It runs on the engine; the host blocks.
 //
 //   TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
@@ -37,12 +37,13 @@ inline constexpr c10::DispatchKey kCompressed = c10::DispatchKey::SparseCsrCPU;
 inline constexpr c10::DispatchKey kQuantized = c10::DispatchKey::QuantizedCPU;
 inline constexpr c10::DispatchKey kNested = c10::DispatchKey::NestedTensorCPU;
 
-// Calls the function that the CPU has under `key` on the host. The device of the operands is current during the call.
+// Calls PyTorch's function for `key`, such as SparseCPU, on the host. The device of the operands is current during the
+// call.
 void run_host_composite(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack);
 
-// Runs the function that the CPU has under `key` on the engine over aliases, blocks until it is complete, and copies
-// the results to the device. Throws the function's exception, and c10::Error if the stream is capturing or the sync
-// debug mode forbids synchronizing.
+// Runs PyTorch's function for `key` on the engine over aliases (CPU tensors over the operands' bytes), blocks until it
+// is complete, and copies the results to the device. Throws the function's exception, and c10::Error if the stream is
+// capturing or the mode of torch.openreg.set_sync_debug_mode() forbids synchronizing.
 void run_synchronous(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack);
 
 // Same as `run_host_composite()` and `run_synchronous()`, except that the key is a template argument, because the
@@ -76,7 +77,8 @@ void host_composite_overloads(torch::Library& library, c10::ArrayRef<const char*
   }
 }
 
-// Calls the CPU function of Op (at::_ops) under `key` on the host, for functions that choose between the three ways.
+// Calls PyTorch's function of Op (at::_ops) for `key` on the host. Functions that choose between the three ways at each
+// call use it.
 template <class Op, class... Args>
 decltype(auto) call_host_composite(c10::DispatchKey key, Args&&... args) {
   return Op::redispatch(c10::DispatchKeySet(key), std::forward<Args>(args)...);

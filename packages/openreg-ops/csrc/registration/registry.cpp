@@ -76,7 +76,7 @@ void note_kernels_without_operator() {
   }
 }
 
-// Returns the key of an overload in `RegistrationLog::rules`, as declared_rules() describes it.
+// Returns the key of an overload in `RegistrationLog::rules`, as registered_traits() describes it.
 std::string declared_name(const c10::OperatorName& overload) {
   const std::string name = c10::toString(overload);
   return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + registration_log().key;
@@ -133,7 +133,7 @@ void check_registrations() {
   TORCH_CHECK(registration_log().mistake.empty(), registration_log().mistake);
 }
 
-const std::map<std::string, KernelTraits>& declared_rules() {
+const std::map<std::string, KernelTraits>& registered_traits() {
   return registration_log().rules;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registration of kernels with PyTorch's dispatcher: each overload once, by its name in at::_ops, with the
 // signature of its schema. Registrations stand in PyTorch's own blocks, TORCH_LIBRARY_IMPL(aten, PrivateUse1, library).
-// These run while the module loads, after openreg_ops/__init__.py has compared the build.
+// These run while the module loads, after openreg_ops/__init__.py has checked that it was built for the loaded runtime.
 //
 // Short forms are templates that register an operator in one line. Each has a header; the first four launch through
 // launch/launch.h:
 //
-//   header          operators                                                 abbreviates (in csrc/)
+//   header          operators                                                 the same by hand (in csrc/)
 //   structured.h    PyTorch has a structured meta function for them           mechanisms/structured.cpp
 //   unstructured.h  PyTorch has none; the meta function is ours               mechanisms/unstructured.cpp
 //   foreach.h       on lists of tensors, in one launch                        mechanisms/unstructured.cpp, per list
@@ -86,7 +86,7 @@ constexpr bool kIsInplace = false;
 template <class Result, class First, class... Args>
 constexpr bool kIsInplace<Result(First, Args...)> = std::is_void_v<Result> || std::is_same_v<First, at::Tensor&>;
 
-// A functor for the dispatcher: a function whose first argument is a pointer to state, with that pointer. All operators
+// A functor for the dispatcher: a pointer to state, and a function that takes it as its first argument. All operators
 // of one signature share this type, because PyTorch's code for boxed calls is long and is instantiated for each type.
 // The state is never destroyed.
 template <class Signature>
@@ -117,7 +117,8 @@ class RegistrationKeyGuard {
 void register_overload(torch::Library& library, const c10::OperatorName& overload, const KernelTraits& traits,
                        torch::CppFunction&& function);
 
-// Same as `register_overload()`, except that the function is boxed and `name` is text such as "add.out".
+// Same as `register_overload()`, except that the function is boxed, and `name` is operator and overload without the
+// namespace, such as "add.out".
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function);
 // Registers the boxed function `kFunction` for each of these names.
 template <auto* kFunction>
@@ -162,6 +163,6 @@ void check_registrations();
 // Returns the traits of all registered kernels, by the overload's name without the namespace aten. For tensors that are
 // not strided, the dispatch key follows the name: "add.out@SparsePrivateUse1". Overloads of foreach_ops() have default
 // traits, as have out= and in-place overloads that are registered together with a functional one.
-const std::map<std::string, KernelTraits>& declared_rules();
+const std::map<std::string, KernelTraits>& registered_traits();
 
 }  // namespace openreg::ops

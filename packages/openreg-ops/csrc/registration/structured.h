@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators that have a structured meta function and a CPU kernel. It abbreviates
-// csrc/mechanisms/structured.cpp.
+// A template that registers operators that have a structured meta function and a CPU kernel.
+// csrc/mechanisms/structured.cpp does the same by hand, as an example.
 //
 //   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
 //
@@ -27,7 +27,8 @@
 
 namespace openreg::ops {
 
-// The outputs of one call, which the meta function requests.
+// The outputs of one call, which the meta function requests. It supplies them to a MetaCall, which derives from
+// PyTorch's class for the meta function.
 class MetaOutputs {
  public:
   // The overload that is called. It determines whether an output is new, an out= tensor or an operand.
@@ -108,9 +109,9 @@ std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
   }
 }
 
-// The most frequent operands of an elementwise operator: contiguous tensors of one shape and floating dtype, and
-// numbers. For these, PyTorch's meta function would choose an output like them and their dtype. It is skipped because
-// it is the longest part of such a call.
+// A test for the most frequent operands of an elementwise operator: contiguous tensors of one shape and floating dtype,
+// and numbers. For these, PyTorch's meta function would choose an output like them and their dtype. It is skipped
+// because it is the longest part of such a call.
 class ElementwiseOperands {
  public:
   template <class... Args>
@@ -188,7 +189,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
 
   // Optional additions of an operator. Each may be null.
   struct Hooks {
-    // Runs on the calling line, before the meta function, for checks and warnings that the meta function lacks.
+    // Runs in the call, before the meta function, for checks and warnings that the meta function lacks.
     void (*check)(Args...) = nullptr;
     // Runs after the meta function, for outputs that the kernel would reject.
     void (*check_outputs)(Args..., OutputReference<Index>...) = nullptr;
@@ -255,16 +256,16 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     if constexpr ((is_mode<Args> || ...)) {
       refuses |= may_reject_mode(name, traits, computed, args...);
     }
-    const SyncPolicy when = sync_policy(traits, refuses, computed, args...);
+    const SyncPolicy policy = sync_policy(traits, refuses, computed, args...);
     if (kind != MetaOutputs::OverloadKind::kFunctional && traits.overlap.refuses() && !is_iterator) {
       (check_overlap_rule(traits.overlap, outputs[Index], args...), ...);
     }
-    if (hooks.launch_own != nullptr && when == SyncPolicy::kAsync &&
+    if (hooks.launch_own != nullptr && policy == SyncPolicy::kAsync &&
         hooks.launch_own(device, args..., outputs[Index]...)) {
       return;
     }
     (exchange(outputs[Index], instead[Index]), ...);
-    launch_on_aliases<RunKernel, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, computed, args...);
+    launch_on_aliases<RunKernel, Kernel, kOutputs, Args...>(name, device, policy, kernel, outputs, computed, args...);
     (put_back(instead[Index], outputs[Index]), ...);
   }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short form for operators that have a CPU kernel but no structured meta function in PyTorch. It abbreviates
-// csrc/mechanisms/unstructured.cpp.
+// A template that registers operators that have a CPU kernel but no structured meta function in PyTorch.
+// csrc/mechanisms/unstructured.cpp does the same by hand, as an example.
 //
 //   unstructured<meta_take, op::take>(library, cpu::take_outf);
 //
 // `meta_take` is a meta function of this backend. It takes the operator's own arguments, checks them with PyTorch's
-// messages, and returns an OutputSpec for each output. A meta function runs on the host, on the calling line, and may
-// read everything except the values of tensors. It also issues the warnings for the user, because the kernel runs
-// later, on an engine, where warnings are lost. support/output_spec.h has ready-made meta functions.
+// messages, and returns an OutputSpec (sizes, strides and dtype) for each output. A meta function runs on the host, in
+// the call, and may read everything except the values of tensors. It also issues the warnings for the user, because the
+// kernel runs later, on an engine, where warnings are lost. support/output_spec.h has ready-made meta functions.
 //
 // The kernel has the signature of one of the overloads. An out= kernel writes straight into the output, and the out=
 // overload is registered as well. The result of a functional kernel is put into the output (support/output_redirect.h).
@@ -29,10 +29,10 @@
 
 namespace openreg::ops {
 
-// Calls `kernel(args..., outputs...)` on aliases. The kernel may resize its outputs, but an alias must keep its layout,
-// because a graph may execute the launch again. So the kernel gets other tensors over the same memory. A result that
-// the kernel put elsewhere is copied to the alias. Throws c10::Error for a result of another shape than the host
-// expected.
+// Calls `kernel(args..., outputs...)` on aliases (CPU tensors over the bytes of device tensors). The kernel may resize
+// its outputs, but an alias must keep its layout, because a graph may execute the launch again. So the kernel gets
+// other tensors over the same memory. A result that the kernel put elsewhere is copied to the alias. Throws c10::Error
+// for a result of another shape than the host expected.
 struct RunOutKernel {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
@@ -184,7 +184,8 @@ struct UnstructuredOverload<Result(Args...)> {
   }
 };
 
-// Return a meta function as a pointer to a function of these arguments; for a functional overload it returns an array.
+// Return a meta function as a pointer to a function of these arguments. That of plain_description(), for functional
+// overloads, returns an array.
 template <auto kMetaFunction, class Result, class... Args>
 constexpr auto plain_description(Result (*)(Args...)) {
   return +[](Args... args) {

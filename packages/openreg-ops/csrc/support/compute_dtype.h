@@ -5,7 +5,8 @@
 //   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float,
 //   cpu::avg_pool3d_outf>)
 //
-// The conversions are part of the kernel: they run on the engine thread, and add no cost to a launch on the host.
+// The conversions are part of the kernel: the thread that executes it converts, so they add no cost to an asynchronous
+// launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,8 +4,8 @@
 
 namespace openreg::ops {
 
-// Returns true if OPENREG_KERNELS selects the kernels of csrc/kernels. An invalid value counts as unset, because
-// registrations call this while the library loads and must not throw.
+// Returns true if OPENREG_KERNELS is "raw", which selects the kernels of csrc/kernels. An invalid value counts as
+// "aten", the default, because registrations call this while the library loads and must not throw.
 bool raw_kernels_chosen();
 
 // Throws c10::ValueError, with the accepted values, if the value of OPENREG_KERNELS is invalid.

@@ -6,7 +6,7 @@
 // requests exactly the size, strides and dtype of an output gets the output's memory, each output once. The kernel then
 // usually returns the output itself. But it may have used the memory for a temporary, or may return another tensor.
 // put() detects this and copies, so the guard only saves time. If another library uses the dispatch key that the guard
-// requires, every result is copied.
+// requires (DeferredInit), every result is copied.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,9 +21,9 @@ namespace openreg::ops {
 // only the innermost one redirects. Not thread-safe.
 class OutputRedirectGuard {
  public:
-  // Takes at most kMost outputs, which are aliases on an engine thread and may be undefined. They must not overlap an
-  // operand. `buffer`, of one dimension, serves one request for its dtype and one dimension that is not longer. put()
-  // ignores it.
+  // Takes at most kMost outputs, which are aliases (CPU tensors over the bytes of device tensors) and may be undefined.
+  // They must not overlap an operand. `buffer`, of one dimension, serves one request for its dtype and one dimension
+  // that is not longer. put() ignores it.
   explicit OutputRedirectGuard(std::initializer_list<at::Tensor> outputs, at::Tensor buffer = {});
   ~OutputRedirectGuard();
 

@@ -87,7 +87,7 @@ void prepare_out_argument(const at::Tensor& out, const OutputSpec& spec, c10::De
 at::Tensor make_instead(const at::Tensor& out, const OutputSpec& spec, bool shares, c10::Device device);
 
 // Throws c10::Error, with the operator's name, if shape or dtype of a kernel's result differ from those of the output.
-// Accepts any result for an undefined output, because that output is not required. Runs on the engine thread.
+// Accepts any result for an undefined output, because that output is not required. Runs in the kernel.
 void check_result(const char* name, const at::Tensor& result, const at::Tensor& output);
 
 // Same as `check_result()`, except that it also copies the result into the output, unless the result is there.

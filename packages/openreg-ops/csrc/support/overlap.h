@@ -53,6 +53,8 @@ struct OverlapRule {
   constexpr bool refuses() const { return refuses_itself || operands != OperandOverlap::kAllowed; }
 };
 
+// The rules of the kernels. They reject an output that overlaps itself, a partial overlap with the first operand, both
+// of these, and any overlap at all.
 constexpr OverlapRule kNotItself{true, OverlapRule::OperandOverlap::kAllowed};
 constexpr OverlapRule kNoPart{false, OverlapRule::OperandOverlap::kPartOfFirst};
 constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::OperandOverlap::kPartOfFirst};

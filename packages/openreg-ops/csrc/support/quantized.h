@@ -61,7 +61,8 @@ class QuantizerRecord {
 // Returns a quantized tensor over the memory of a CPU tensor of integers.
 at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer);
 
-// Returns the alias of a quantized tensor. It makes the alias at once, without a descriptor.
+// Returns the alias of a quantized tensor: a quantized CPU tensor over its bytes. Makes the alias at once, without a
+// descriptor.
 at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases);
 
 }  // namespace openreg::ops

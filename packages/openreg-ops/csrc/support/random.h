@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of a random operator that precedes its launch: it reserves a range of the generator's steps. The random
-// numbers thus do not depend on the place and time at which the kernel runs.
+// The part of a random operator that precedes its launch: it reserves a range of the generator's steps, each of which
+// gives 128 random bits. The random numbers thus do not depend on the place and time at which the kernel runs.
 #pragma once
 
 #include <ATen/core/Generator.h>

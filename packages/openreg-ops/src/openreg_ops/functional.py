@@ -92,12 +92,12 @@ def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> Non
     ctx.save_for_backward(inputs[1])
 
 
-def _turn_back(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+def _rotate_back(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     (angles,) = ctx.saved_tensors
     return rotary_embedding(grad, -angles), None
 
 
-rotary_embedding.register_autograd(_turn_back, setup_context=_save_angles)
+rotary_embedding.register_autograd(_rotate_back, setup_context=_save_angles)
 
 
 @rotary_embedding.register_vmap

@@ -153,6 +153,7 @@ def _function_name(function: Any) -> str:
 
 
 def _cast_tensor(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns a floating-point tensor on meta in a dtype; a parameter is cast once. Returns others unchanged."""
     if tensor.device.type != "meta" or tensor.dtype == dtype or not tensor.is_floating_point():
         return tensor
     if tensor.dtype == torch.float64:
@@ -166,6 +167,9 @@ def _cast_tensor(tensor: Tensor, dtype: torch.dtype) -> Tensor:
             tensor.to(dtype),
         )  # a reference to the parameter, so that its id stays unique
     return _blocks.parameters[key][1]
+
+
+# The next three functions replace methods of torch.autocast. `block` is the object, one autocast block.
 
 
 def _initialize(

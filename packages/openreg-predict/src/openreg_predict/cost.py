@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from openreg_predict.description import Description, Efficiency
 from openreg_predict.work import OperatorWork
 
-# Maps a dtype to the dtype whose rate it has.
+# Maps a dtype to the dtype whose rate (FLOP/s) it has.
 _SAME = {"float8_e4m3fn": "float8", "float8_e5m2": "float8", "uint8": "int8", "bool": "int8"}
 # Maps a dtype to the wider dtype whose rate is used if a chip has none for it.
 _WIDER = {
@@ -94,6 +94,7 @@ def cost_of(chip: Description, work: OperatorWork, in_graph: bool = False) -> Co
 
 
 def _over_link(chip: Description, work: OperatorWork) -> Cost:
+    """Returns the time of a copy between host and device, or of a collective between devices."""
     link = chip.links.get(work.link)
     if link is None:
         # Without a peer link, data goes to the host and from there to the other device.

@@ -197,5 +197,5 @@ def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) ->
 
 
 def with_reference_efficiencies(found: dict[str, Efficiency], lender: Description) -> dict[str, Efficiency]:
-    """Returns ``found`` with the lender's efficiencies, as assumed, for the classes that were not measured."""
+    """Returns ``found`` with those of another chip, marked as assumed, for the classes that were not measured."""
     return {**lender.lent(), **found}

@@ -65,6 +65,9 @@ def fused() -> Iterator[None]:
             setattr(functional, name, original)
 
 
+# The functions below replace those of PyTorch in _REPLACEMENTS. `original` is the replaced function.
+
+
 def _dropout(original: Any, *args: Any, **kwargs: Any) -> Any:
     bound = inspect.signature(functional.dropout).bind(*args, **kwargs)
     bound.apply_defaults()
@@ -92,6 +95,10 @@ def _attention(
         return original(query, key, value, attn_mask, dropout_p, is_causal, **options)
     operator = _ATEN._scaled_dot_product_fused_attention_overrideable
     return operator(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)[0]
+
+
+# The operators openreg_predict::* compute nothing: their results only have the right shapes. work.py and
+# operator_classes.py know their work by their names, in place of which reports show those of NAMES.
 
 
 @torch.library.custom_op("openreg_predict::rms_norm", mutates_args=(), device_types="meta")

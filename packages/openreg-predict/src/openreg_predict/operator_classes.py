@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Determines the class, the launches and the FLOP per element of operators from their names.
 
-work.py has rules for the operators whose work these do not determine, such as matrix products.
+A class, such as "elementwise", groups operators that reach the same fraction of a chip's peaks (CLASSES of
+description.py). work.py has rules for the operators whose work these numbers do not determine, such as matrix products.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a user's script on ``meta`` and records it. Devices that the script names are replaced by meta.
+"""Runs a user's script on PyTorch's device ``meta`` and records its operators. Devices that it names become meta.
 
 A script with a function ``step()`` is executed as a module. The second call of ``step()`` is the program, because the
 first one allocates gradients and optimizer states. Any other script is recorded as a whole, as ``__main__``.
@@ -20,7 +20,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from openreg_predict.autocast import emulated
+from openreg_predict import autocast
 from openreg_predict.trace import Program, TraceError, collect, recording, trace
 
 STEP = "step"  # the name of the function that is recorded
@@ -91,6 +91,7 @@ def _caller() -> str:
 
 
 def _is_device(item: object) -> bool:
+    """Returns True for a torch.device or the name of one."""
     return isinstance(item, torch.device) or (isinstance(item, str) and _DEVICE.fullmatch(item) is not None)
 
 
@@ -105,7 +106,7 @@ def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[
         tree = ast.parse(path.read_text("utf-8"), str(path))
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise ScriptError(f"{path} cannot be run: {error}") from error
-    left = dict(values or {})
+    left = dict(values or {})  # names that the script has not assigned so far
     for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
@@ -131,7 +132,7 @@ def program_of(path: str | Path, values: Mapping[str, object] | None = None, ass
     sys.path.insert(0, folder)
     notes: list[str] = []
     try:
-        with MetaDeviceMode(), emulated(), _uncompiled(notes):
+        with MetaDeviceMode(), autocast.emulated(), _uncompiled(notes):
             if not has_step:
                 with recording("meta", assume) as (recorder, memory):
                     _run(path, lambda: exec(code, space))
@@ -174,6 +175,7 @@ def _uncompiled(notes: list[str]) -> Iterator[None]:
 
 
 def _run(path: str | Path, call: Callable[[], object]) -> None:
+    """Calls a part of the script. Raises ScriptError for an error in it, and TraceError for an operator on meta."""
     try:
         call()
     except TraceError:

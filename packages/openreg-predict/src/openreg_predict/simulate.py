@@ -49,11 +49,11 @@ class Run:
     generated: list[str] = field(default_factory=list)  # kernels that no operator launched
 
     def without_rule(self) -> list[str]:
-        """Returns the names of operators without a rule and of kernels that no operator launched.
+        """Returns the names of unknown operators, which have no rule for their work, and of kernels without operator.
 
         Their cost follows from the bytes of their operands.
         """
-        return sorted({call.name for call in self.calls if not call.work.has_rule} | set(self.generated))
+        return sorted({call.name for call in self.calls if not call.work.is_known} | set(self.generated))
 
 
 class _SimulationRecorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
@@ -85,12 +85,13 @@ class _SimulationRecorder(Recorder):  # type: ignore[no-untyped-call]  # of Torc
     def _set_cost(self, index: int, call: OperatorCall) -> None:
         """Sets the cost of a call's tasks. Unexpected tasks of a call without kernels get the default cost per byte."""
         alone, in_graph = (cost_of(self._chip, call.work, in_graph).seconds for in_graph in (False, True))
-        is_known = call.work.kernels > 0 and not call.is_on_host
-        engine = self._engine(call) if is_known else -1
+        uses_engine = call.work.kernels > 0 and not call.is_on_host
+        engine = self._engine(call) if uses_engine else -1
         is_collective = call.work.link == "peer"
         self._time_source.set_cost(index, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
 
     def _engine(self, call: OperatorCall) -> int:
+        """Returns the position in _ENGINES of the engine that runs the tasks of a call."""
         if call.work.link != "host" or self._chip.copy_engines == 0:
             return 0
         return 2 if call.leaves_device and self._chip.copy_engines > 1 else 1
@@ -102,7 +103,7 @@ def _time_source(chip: Description) -> _C.ChipTimeSource:
 
     megabyte = 2**20
 
-    def per_byte(work: OperatorWork, fixed: float) -> float:
+    def per_byte(work: OperatorWork, fixed: float) -> float:  # nanoseconds
         return max(0.0, cost_of(chip, work).seconds - fixed) * 1e9 / megabyte
 
     link = chip.links.get("host")

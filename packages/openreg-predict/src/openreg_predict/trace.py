@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records a program: each operator call with its work (FLOP and bytes) and module, and the memory of the tensors.
+"""Records a program: each operator call with its work (FLOP and bytes) and its nn.Module, and the tensors' memory.
 
 The program usually runs on PyTorch's device ``meta``, where operators compute nothing and allocate no memory. So
 recording takes seconds for a model of any size.
@@ -66,8 +66,8 @@ class Program:
     notes: list[str] = field(default_factory=list)  # limits of the recording, which reports print
 
     def without_rule(self) -> list[str]:
-        """Returns the names of the operators without a rule for their work, one item per call."""
-        return [call.name for call in self.calls if not call.work.has_rule]
+        """Returns the names of the unknown operators, whose work is counted as elementwise, one item per call."""
+        return [call.name for call in self.calls if not call.work.is_known]
 
 
 class Memory:
@@ -184,6 +184,7 @@ class Recorder(TorchDispatchMode):
         )
 
     def _module(self) -> str:
+        """Returns the innermost module that is running, which has the longest name, or "Global"."""
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")
 
     def _assumed_value(self, name: str, operands: list[Tensor]) -> Any:

@@ -19,7 +19,7 @@ from openreg_predict.trace import Program, trace
 # The methods of prediction that are compared. They differ in the efficiencies that the description has: those fitted to
 # the chip's measurements, those of another chip, assumed ones, and the peaks themselves.
 PREDICTION_METHODS = ("calibrated", "other chip", "data sheet", "plain roofline")
-# The start of the name of a further method, which has the efficiencies of another chip.
+# The beginning of the names of further methods, one for each other chip whose efficiencies are used.
 LENDER = "efficiencies of "
 # The efficiency of a description without measurements.
 _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
@@ -32,7 +32,7 @@ class ValidationResult:
     case: MeasuredCase
     way: str
     predicted: float
-    classes: tuple[str, ...] = ()  # with at least a hundredth of the time
+    classes: tuple[str, ...] = ()  # the operator classes with at least a hundredth of the time
 
     @property
     def error(self) -> float:
@@ -97,9 +97,10 @@ def chips(name: str) -> dict[str, Description]:
 
 
 def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
-    """Compares all predictions with the measurements in ``data``. Traces each model once, on ``meta``.
+    """Compares all predictions with the measurements in the folder ``data``, a copy of the published ones.
 
-    Also returns the files that were left out, with the reasons. Raises DataError if the copy is wrong.
+    Records each model once, on ``meta``. Also returns the files that were left out, with the reasons. Raises DataError
+    if the copy is wrong.
     """
     found, left_out = cases(data)
     programs: dict[tuple[str, str, int, int], Program] = {}

@@ -2,7 +2,8 @@
 """Computes the work of an operator call: its class, FLOP, bytes and, for a matrix product, the sizes.
 
 FLOP are those of ``torch.utils.flop_counter``. Other operators count an estimate per element of their largest tensor
-(operator_classes.py). Bytes are those of the distinct elements of operands and results.
+(operator_classes.py). Bytes are those of the distinct elements of operands and results. A *rule* is a function of this
+module that returns the work of an operator for which these estimates are wrong, such as a matrix product.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from openreg_predict import operator_classes
 class OperatorWork:
     """The work of one operator call.
 
-    ``kind`` is its class of operators (CLASSES of description.py). ``unit`` is the arithmetic unit that does it,
-    "matrix" or "vector". ``product`` is (batch, rows, columns, depth) of a matrix product, and ``kernels`` the number
-    of launches. Over a link, ``size`` is the number of bytes that one rank sends, in ``messages`` consecutive messages.
+    ``kind`` is its class of operators (CLASSES of description.py), or "nothing" for a call that launches no kernel.
+    ``unit`` is the arithmetic unit that does it, "matrix" or "vector". ``product`` is (batch, rows, columns, depth) of
+    a matrix product, and ``kernels`` the number of launches. Over a link, ``size`` is the number of bytes that one rank
+    sends, in ``messages`` consecutive messages.
     """
 
     kind: str
@@ -39,12 +41,12 @@ class OperatorWork:
     kernels: int = 1
     link: str = ""  # "host": copy between host and device; "peer": collective
     messages: int = 1
-    has_rule: bool = True  # False: an unknown operator, counted as an elementwise one
+    is_known: bool = True  # False: no rule and no class; counted as elementwise
 
 
 @dataclass(frozen=True)
 class _Call:
-    """The arguments of a rule, which returns the work of a call."""
+    """A call of an operator, as a rule gets it. ``operands`` and ``results`` are its tensors."""
 
     name: str
     function: Any
@@ -55,6 +57,7 @@ class _Call:
     results: list[Tensor]
 
 
+# The work of a call that launches no kernel, such as a view.
 NOTHING = OperatorWork("nothing", kernels=0)
 
 
@@ -63,7 +66,7 @@ def name_of(function: Any) -> str:
     return str(function._schema.name)
 
 
-def moved(tensor: Tensor) -> int:
+def distinct_bytes(tensor: Tensor) -> int:
     """Returns the bytes of the distinct elements of a tensor. An expanded dimension counts once."""
     count = 1
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if tensor.layout == torch.strided else ():
@@ -98,11 +101,12 @@ def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
         flops=operator_classes.flops_per_element(name) * max(tensor.numel() for tensor in involved),
         size=reads + writes,
         kernels=operator_classes.kernels_of(name, len(operands)),
-        has_rule=kind is not None,
+        is_known=kind is not None,
     )
 
 
 def _dtype(found: list[Tensor]) -> str:
+    """Returns the name of the dtype of the first floating-point or complex tensor, or else of the first tensor."""
     floating = [tensor for tensor in found if tensor.is_floating_point() or tensor.is_complex()]
     return str((floating or found)[0].dtype).removeprefix("torch.")
 
@@ -126,7 +130,9 @@ def _bytes(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], resu
     updated_ids = {id(tensor) for tensor in updated}
     written = updated + [tensor for tensor in results if id(tensor) not in updated_ids]
     distinct = {id(tensor): tensor for tensor in given}
-    return sum(map(moved, distinct.values())), sum(moved(tensor) for tensor in {id(t): t for t in written}.values())
+    return sum(map(distinct_bytes, distinct.values())), sum(
+        distinct_bytes(tensor) for tensor in {id(t): t for t in written}.values()
+    )
 
 
 def _counted_flops(call: _Call) -> int:
@@ -146,7 +152,7 @@ def _product(call: _Call) -> OperatorWork:
         _dtype([left]),
         "matrix",
         2 * batch * rows * columns * depth,
-        sum(map(moved, inputs)) + sum(map(moved, call.results)),
+        sum(map(distinct_bytes, inputs)) + sum(map(distinct_bytes, call.results)),
         (batch, rows, columns, depth),
     )
 
@@ -155,7 +161,7 @@ def _narrow_product(call: _Call) -> OperatorWork:
     """Returns the work of a product of float8 or int8 tensors, whose result has a wider dtype."""
     left, right = call.args[:2]
     rows, depth, columns = left.shape[0], left.shape[1], right.shape[1]
-    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, call.operands)) + sum(map(distinct_bytes, call.results))
     dtype = str(left.dtype).removeprefix("torch.")
     return OperatorWork("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
@@ -165,7 +171,7 @@ def _linear(call: _Call) -> OperatorWork:
     source, weight = call.args[0], call.args[1]
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)
-    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, call.operands)) + sum(map(distinct_bytes, call.results))
     return OperatorWork(
         "matmul", _dtype([source]), "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth)
     )
@@ -177,7 +183,12 @@ def _linear_backward(call: _Call) -> OperatorWork:
     columns, depth = weight.shape
     rows = source.numel() // max(1, depth)
     products = int(output_mask[0]) + int(output_mask[1])
-    size = products * moved(gradient) + moved(source) + moved(weight) + sum(map(moved, call.results))
+    size = (
+        products * distinct_bytes(gradient)
+        + distinct_bytes(source)
+        + distinct_bytes(weight)
+        + sum(map(distinct_bytes, call.results))
+    )
     flops = 2 * products * rows * columns * depth
     return OperatorWork(
         "matmul", _dtype([source]), "matrix", flops, size, (max(1, products), rows, depth, columns), sum(output_mask)
@@ -190,7 +201,7 @@ def _recurrent(call: _Call) -> OperatorWork:
     length, batch, inputs = source.shape
     columns, width = of_state.shape
     passes = 2 if "backward" in call.name else 1
-    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, call.operands)) + sum(map(distinct_bytes, call.results))
     flops = 2 * passes * length * batch * columns * (inputs + width)
     product = (1, batch, columns, inputs + width)
     return OperatorWork("matmul", _dtype([of_input]), "matrix", flops, size, product, kernels=passes * length)
@@ -200,14 +211,14 @@ def _vector_product(call: _Call) -> OperatorWork:
     """Returns the work of products with vectors, such as mv and dot, which memory bounds."""
     inputs = call.operands
     elements = max(tensor.numel() for tensor in inputs)
-    size = sum(map(moved, inputs)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, inputs)) + sum(map(distinct_bytes, call.results))
     return OperatorWork("reduction", _dtype(inputs), "vector", 2 * elements, size)
 
 
 def _convolution(call: _Call) -> OperatorWork:
     """Returns the work of a convolution as a matrix product: (positions, channels), of depth inputs times window."""
     source, weight = call.args[0], call.args[1]
-    size = sum(map(moved, call.operands)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, call.operands)) + sum(map(distinct_bytes, call.results))
     flops = _counted_flops(call)
     groups = int(call.args[8])
     channels = weight.shape[0] // groups
@@ -221,7 +232,12 @@ def _convolution_backward(call: _Call) -> OperatorWork:
     gradient, source, weight = call.args[0], call.args[1], call.args[2]
     output_mask = list(call.args[10])
     flops = _counted_flops(call)
-    size = moved(gradient) * sum(output_mask) + moved(source) + moved(weight) + sum(map(moved, call.results))
+    size = (
+        distinct_bytes(gradient) * sum(output_mask)
+        + distinct_bytes(source)
+        + distinct_bytes(weight)
+        + sum(map(distinct_bytes, call.results))
+    )
     groups = int(call.args[9])
     channels, depth = weight.shape[0] // groups, math.prod(weight.shape[1:])
     rows = max(1, flops // max(1, 2 * groups * channels * depth))
@@ -239,7 +255,7 @@ def _convolution_backward(call: _Call) -> OperatorWork:
 def _attention(call: _Call) -> OperatorWork:
     """Returns the work of fused attention. Scores stay in caches, so memory moves operands and results alone."""
     inputs = call.operands
-    size = sum(map(moved, inputs)) + sum(map(moved, call.results))
+    size = sum(map(distinct_bytes, inputs)) + sum(map(distinct_bytes, call.results))
     is_backward = "backward" in call.name
     if call.function.overloadpacket in flop_registry:
         flops = _counted_flops(call)
@@ -255,14 +271,14 @@ def _embedding(call: _Call) -> OperatorWork:
     """Returns the work of a lookup, which reads the rows of the indices and not the whole table."""
     written = call.results
     indices = [tensor for tensor in call.operands if not tensor.is_floating_point()]
-    size = 2 * sum(map(moved, written)) + sum(map(moved, indices))
+    size = 2 * sum(map(distinct_bytes, written)) + sum(map(distinct_bytes, indices))
     return OperatorWork("embedding", _dtype(written), flops=0, size=size)
 
 
 def _embedding_backward(call: _Call) -> OperatorWork:
     """Returns the work of clearing the table's gradient, sorting the indices and adding a row per index."""
     gradient, indices = call.args[0], call.args[1]
-    size = sum(map(moved, call.results)) + 3 * moved(gradient) + 8 * moved(indices)
+    size = sum(map(distinct_bytes, call.results)) + 3 * distinct_bytes(gradient) + 8 * distinct_bytes(indices)
     return OperatorWork("embedding", _dtype([gradient]), flops=gradient.numel(), size=size, kernels=8)
 
 
@@ -270,7 +286,7 @@ def _norm_backward(call: _Call) -> OperatorWork:
     """Returns the work of one pass for the input's gradient, and a second for the gradients of weight and bias."""
     inputs, outputs = call.operands, call.results
     passes = 2 if len(outputs) > 1 else 1
-    size = passes * sum(map(moved, inputs)) + sum(map(moved, outputs))
+    size = passes * sum(map(distinct_bytes, inputs)) + sum(map(distinct_bytes, outputs))
     return OperatorWork("normalization", _dtype(inputs), flops=8 * inputs[0].numel(), size=size, kernels=passes)
 
 
@@ -281,9 +297,10 @@ def _copy(call: _Call) -> OperatorWork:
         crosses = (target.device.type == "cpu") != (source.device.type == "cpu")
     else:
         source = call.args[0]
-        target = call.results[0] if call.results else source  # without a result yet, it counts as a copy to the host
+        # simulate.py computes the work also before the call, without a result. Then it is that of a copy to the host.
+        target = call.results[0] if call.results else source
         crosses = not call.results or (target.device.type == "cpu") != (source.device.type == "cpu")
-    size = moved(target) if crosses else moved(source) + moved(target)
+    size = distinct_bytes(target) if crosses else distinct_bytes(source) + distinct_bytes(target)
     return OperatorWork("copy", _dtype([target]), size=size, link="host" if crosses else "")
 
 
@@ -302,7 +319,7 @@ def _collective(rounds: int) -> Callable[..., OperatorWork]:
     def rule(call: _Call) -> OperatorWork:
         ranks = _group_size(call)
         # The data of all ranks is the largest of the arguments and the result.
-        size = max(sum(map(moved, tensors(part))) for part in (*call.args, call.result))
+        size = max(sum(map(distinct_bytes, tensors(part))) for part in (*call.args, call.result))
         messages = rounds * (ranks - 1)
         own = size * messages // ranks if rounds else size
         return OperatorWork("copy", _dtype(call.operands + call.results), size=own, link="peer", messages=messages or 1)
@@ -338,6 +355,7 @@ _RULES: dict[str, Callable[..., OperatorWork]] = {
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution),
     "aten::mkldnn_rnn_layer": _recurrent,
     "aten::mkldnn_rnn_layer_backward": _recurrent,
+    # fused.py registers the operators openreg_predict::*, which stand on meta for operators that only the device has.
     **dict.fromkeys(("aten::linear", "openreg_predict::linear"), _linear),
     **dict.fromkeys(("aten::linear_backward", "openreg_predict::linear_backward"), _linear_backward),
     "aten::convolution_overrideable": _convolution,

@@ -74,7 +74,7 @@ void DriverMemoryProvider::synchronize() {
   orGetLastError();
 }
 
-std::unique_ptr<StreamFence> DriverMemoryProvider::mark(StreamKey stream) noexcept {
+std::unique_ptr<StreamFence> DriverMemoryProvider::record_fence(StreamKey stream) noexcept {
   return std::make_unique<EventFence>(to_stream(stream));
 }
 

@@ -14,7 +14,7 @@
 
 namespace openreg::runtime {
 
-// A memory provider on top of the driver; cache/memory_provider.h describes the functions. Thread-safe.
+// A memory provider on top of the driver; cache/memory_provider.h describes its functions. Thread-safe.
 class DriverMemoryProvider final : public MemoryProvider {
  public:
   explicit DriverMemoryProvider(c10::DeviceIndex index) : index_(index) {}
@@ -25,7 +25,7 @@ class DriverMemoryProvider final : public MemoryProvider {
   MemoryInfo memory_info() override;
   // Releases the GIL while it blocks. Ignores the device's sticky error.
   void synchronize() override;
-  std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept override;
+  std::unique_ptr<StreamFence> record_fence(StreamKey stream) noexcept override;
   SegmentSettings settings() override;
   bool poisons() const override;
   void poison(char* address, size_t size, int64_t stream) noexcept override;

@@ -13,7 +13,8 @@
 namespace openreg::runtime {
 
 // A pool exists while it has users, filters or segments. Its users are, for example, a graph or a
-// torch.openreg.MemPool.
+// torch.openreg.MemPool. A filter directs allocations to it (begin_allocate_to_pool()). A segment is one allocation of
+// the driver.
 //
 // All functions of this header are thread-safe. Those that take a device throw c10::Error if its index is out of range,
 // or inside a callback of observe_memory(). Except release_pool(), they throw c10::ValueError for the id of the default

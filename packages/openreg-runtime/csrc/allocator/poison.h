@@ -27,8 +27,8 @@ bool poison_is_on();
 // tasks. Thread-safe.
 void poison(void* address, size_t size, c10::Stream stream) noexcept;
 
-// Same as poison(), except that it fills the red zone of a block, which a tool has requested (ToolHooks::red_zone),
-// with kRedZoneByte.
+// Same as poison(), except that it fills the red zone of a block with kRedZoneByte. A red zone is a range of bytes
+// after an allocation, which a tool has requested (ToolHooks::red_zone) to detect kernels that write beyond it.
 void fill_red_zone(void* address, size_t size, c10::Stream stream) noexcept;
 
 }  // namespace openreg::runtime

@@ -14,9 +14,9 @@ namespace openreg::runtime {
 using KernelState = std::unique_ptr<void, orReleaseFunction_t>;
 
 // Enqueues a kernel. If it has to block, for example on a full queue, it releases the GIL and ends the calling thread's
-// OpenMP threads meanwhile. On success the driver owns the kernel's state. `state` is emptied before the GIL is
-// acquired again, because acquiring it may end the thread by unwinding its stack. On failure `state` stays the owner.
-// `operands` may be null, which means that they are unknown. Returns the driver's status.
+// OpenMP threads meanwhile (HostWait in host_wait.h). On success the driver owns the kernel's state. `state` is emptied
+// before the GIL is acquired again, because acquiring it may end the thread by unwinding its stack. On failure `state`
+// stays the owner. `operands` may be null, which means that they are unknown. Returns the driver's status.
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A check for functions that must not be called inside a callback of observe_memory() (memory_observer.h), because the
-// callback runs while the allocator's mutex is held.
+// A check for functions that must not be called inside a callback of observe_memory() (memory_observer.h), which tools
+// set for events of the caching allocator, because the callback runs while the allocator's mutex is held.
 #pragma once
 
 #include <c10/macros/Macros.h>

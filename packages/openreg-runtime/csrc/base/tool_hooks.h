@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The current hooks of set_tool_hooks(), for the parts of the runtime that call them.
+// The current hooks of set_tool_hooks(), which tools such as sanitizers set, for the parts of the runtime that call
+// them.
 #pragma once
 
 #include <c10/macros/Macros.h>

@@ -51,7 +51,7 @@ struct Block {
   Block* next = nullptr;      // neighbor in the segment
   bool is_allocated = false;
   bool is_oversize = false;  // an allocated block of at least max_split_size bytes
-  int event_count = 0;       // freed block: pending fences of other streams; 1 while deferred until a capture ends
+  int event_count = 0;       // freed block: pending fences (DeferredFrees); 1 while deferred until a capture ends
   size_t requested = 0;      // allocated block: bytes that the user requested
   size_t freed_at = 0;       // free block: value of its pool's BlockPool::searches when it became free
   std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated

@@ -18,7 +18,7 @@ class BlockList {
 
   // Creates the free block that spans a new segment and inserts it into the segment's pool.
   void add_segment(Segment& segment, int64_t stream);
-  // Removes the only block of a segment, which is free, from its pool.
+  // Removes the block of a segment, all of which is one free block, from its pool.
   void remove_segment(Segment& segment);
 
   // Removes the first `size` bytes of a free block from its pool, or all of it if `split` is false, and returns them as

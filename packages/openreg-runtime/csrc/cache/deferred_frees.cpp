@@ -11,18 +11,18 @@ void DeferredFrees::add(Block& block, bool is_capturing) {
     deferred_until_capture_ends_.push_back(&block);
     ++block.event_count;
   } else {
-    mark_uses(block);
+    record_fences(block);
   }
 }
 
-void DeferredFrees::mark_uses(Block& block) {
+void DeferredFrees::record_fences(Block& block) {
   for (const StreamKey& stream : block.stream_uses) {
     auto queue =
         std::find_if(queues_.begin(), queues_.end(), [&](const FenceQueue& item) { return item.stream == stream; });
     if (queue == queues_.end()) {
       queue = queues_.insert(queue, FenceQueue{stream, {}});
     }
-    queue->fences.emplace_back(provider_.mark(stream), &block);
+    queue->fences.emplace_back(provider_.record_fence(stream), &block);
     ++block.event_count;
   }
   block.stream_uses.clear();
@@ -32,7 +32,7 @@ void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>
   if (!is_capturing) {
     for (Block* block : std::exchange(deferred_until_capture_ends_, {})) {
       --block->event_count;
-      mark_uses(*block);
+      record_fences(*block);
     }
   }
   for (FenceQueue& queue : queues_) {

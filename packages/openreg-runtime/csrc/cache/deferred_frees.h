@@ -33,7 +33,7 @@ class DeferredFrees {
 
  private:
   // Records a fence for each stream in `stream_uses` of the block, and clears the list.
-  void mark_uses(Block& block);
+  void record_fences(Block& block);
 
   // The fences of one stream, each with the block that it defers.
   struct FenceQueue {

@@ -103,9 +103,9 @@ size_t DeviceCachingAllocator::allocated_size(const void* address) const {
   return block == nullptr ? 0 : block->size;
 }
 
-void DeviceCachingAllocator::begin_pool_filter(PoolFilter route) {
+void DeviceCachingAllocator::begin_pool_filter(PoolFilter filter) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  pools_.begin_pool_filter(std::move(route));
+  pools_.begin_pool_filter(std::move(filter));
 }
 
 bool DeviceCachingAllocator::end_pool_filter(PoolId id) {

@@ -62,7 +62,7 @@ class DeviceCachingAllocator {
   size_t allocated_size(const void* address) const;
 
   // Functions for private pools; see allocator/memory_pool.h and class Pools.
-  void begin_pool_filter(PoolFilter route);
+  void begin_pool_filter(PoolFilter filter);
   bool end_pool_filter(PoolId id);
   void retain_pool(PoolId id);
   bool release_pool(PoolId id);

@@ -43,8 +43,10 @@ struct SegmentSettings {
 };
 
 // The device, the settings and the profiler as the caching allocator uses them. Thread-safe. The allocator holds its
-// mutex while it calls any function except synchronize(), so these functions must neither block on the device nor
-// acquire the GIL. It calls poison() both with and without the mutex.
+// mutex while it calls allocate(), release(), memory_info(), record_fence(), settings() and report(), and calls
+// poison() both with and without the mutex. So these functions must not acquire the GIL. Only two of them may block on
+// the device: release() until tasks that were enqueued since synchronize() are complete, and poison() while the
+// stream's queue is full. The allocator calls synchronize() without its mutex, and poisons() only in its constructor.
 class MemoryProvider {
  public:
   virtual ~MemoryProvider() = default;
@@ -59,7 +61,7 @@ class MemoryProvider {
   // its remaining tasks.
   virtual void synchronize() = 0;
   // Records a fence after the tasks that the stream contains now.
-  virtual std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept = 0;
+  virtual std::unique_ptr<StreamFence> record_fence(StreamKey stream) noexcept = 0;
   virtual SegmentSettings settings() = 0;
 
   // poisons() returns true if memory with undefined content is filled with the poison pattern (OPENREG_POISON).

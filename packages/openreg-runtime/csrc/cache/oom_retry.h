@@ -14,8 +14,8 @@
 
 namespace openreg::runtime {
 
-// An executor of these steps, with references to the parts of the allocator that it uses. Guarded by the allocator's
-// mutex.
+// The object that takes these steps, with references to the parts of the allocator that it uses. Guarded by the
+// allocator's mutex.
 struct OomRetry {
   MemoryProvider& provider;
   Pools& pools;

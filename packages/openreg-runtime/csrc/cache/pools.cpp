@@ -6,34 +6,35 @@
 
 namespace openreg::runtime {
 
-BlockPool& Pools::routed(BlockPool& ordinary, int64_t stream) {
-  for (const PoolFilter& route : routes_) {
-    if (route.accepts(stream)) {
-      PrivatePool& pool = private_pool(route.id);
+BlockPool& Pools::filtered_pool(BlockPool& ordinary, int64_t stream) {
+  for (const PoolFilter& filter : filters_) {
+    if (filter.accepts(stream)) {
+      PrivatePool& pool = private_pool(filter.id);
       return ordinary.is_small ? pool.small : pool.large;
     }
   }
   return ordinary;
 }
 
-void Pools::begin_pool_filter(PoolFilter route) {
-  PrivatePool& pool = private_pool(route.id);
+void Pools::begin_pool_filter(PoolFilter filter) {
+  PrivatePool& pool = private_pool(filter.id);
   ++pool.users;
-  ++pool.routes;
-  pool.used_by_graph = pool.used_by_graph || route.for_capture;
-  captures_ += route.for_capture ? 1 : 0;
-  routes_.push_back(std::move(route));
+  ++pool.active_filters;
+  pool.used_by_graph = pool.used_by_graph || filter.for_capture;
+  captures_ += filter.for_capture ? 1 : 0;
+  filters_.push_back(std::move(filter));
 }
 
 bool Pools::end_pool_filter(PoolId id) {
-  const auto found = std::find_if(routes_.rbegin(), routes_.rend(), [&](const auto& route) { return route.id == id; });
-  if (found == routes_.rend()) {
+  const auto found =
+      std::find_if(filters_.rbegin(), filters_.rend(), [&](const auto& filter) { return filter.id == id; });
+  if (found == filters_.rend()) {
     return false;
   }
   captures_ -= found->for_capture ? 1 : 0;
-  routes_.erase(std::next(found).base());
+  filters_.erase(std::next(found).base());
   PrivatePool& pool = private_pool(id);
-  --pool.routes;
+  --pool.active_filters;
   drop_if_unused(pool);
   return true;
 }
@@ -69,7 +70,7 @@ void Pools::shrink(PoolId id, const std::function<void(BlockPool&)>& visit) {
 }
 
 void Pools::drop_if_unused(PrivatePool& pool) {
-  if (pool.users == 0 && pool.routes == 0 && pool.segments == 0) {
+  if (pool.users == 0 && pool.active_filters == 0 && pool.segments == 0) {
     private_.erase(PoolId(pool.id));
   }
 }

@@ -43,7 +43,7 @@ struct PrivatePool {
   BlockPool small{true, this};
   BlockPool large{false, this};
   int users = 0;               // number of graphs and MemPool objects that keep it
-  int routes = 0;              // number of active filters
+  int active_filters = 0;      // number of filters that direct allocations to it
   size_t segments = 0;         // number of segments
   bool used_by_graph = false;  // a capture used it, so a replay may write to its free blocks
 };
@@ -67,13 +67,13 @@ class Pools {
   // stream, otherwise the default pool.
   BlockPool& pool_for(size_t size, int64_t stream) {
     BlockPool& ordinary = is_small(size) ? small_ : large_;
-    return routes_.empty() ? ordinary : routed(ordinary, stream);
+    return filters_.empty() ? ordinary : filtered_pool(ordinary, stream);
   }
   BlockPool& small() { return small_; }
   BlockPool& large() { return large_; }
 
   // Activates a filter and adds one user to its pool. Creates the pool if there is none.
-  void begin_pool_filter(PoolFilter route);
+  void begin_pool_filter(PoolFilter filter);
   // Ends the latest filter of the pool, but keeps its user. Returns false if no filter of the pool is active.
   bool end_pool_filter(PoolId id);
   // Adds one user to the pool. Creates the pool if there is none.
@@ -90,7 +90,7 @@ class Pools {
 
  private:
   // Same as `pool_for()`, except that `ordinary` is the part of the default pool that serves blocks of that size.
-  BlockPool& routed(BlockPool& ordinary, int64_t stream);
+  BlockPool& filtered_pool(BlockPool& ordinary, int64_t stream);
   // Returns the private pool with this id. Creates it if there is none.
   PrivatePool& private_pool(PoolId id) { return private_.try_emplace(id, id).first->second; }
   // Removes a private pool that has no users, filters and segments.
@@ -99,7 +99,7 @@ class Pools {
   BlockPool small_{true, nullptr};
   BlockPool large_{false, nullptr};
   std::map<PoolId, PrivatePool> private_;
-  std::vector<PoolFilter> routes_;
+  std::vector<PoolFilter> filters_;
   int captures_ = 0;  // number of active filters for captures
 };
 

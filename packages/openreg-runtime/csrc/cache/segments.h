@@ -27,9 +27,9 @@ class Segments {
   // there is no room for that size, the segment has exactly the size of the request. Returns null if the device or the
   // limit has no room for either. Throws the exceptions of MemoryProvider::allocate().
   Block* add(BlockPool& pool, const AllocParams& request);
-  // Releases a segment that is one free block to the driver.
+  // Returns a segment, all of which is one free block, to the driver.
   void release(Segment& segment);
-  // Releases all segments of a pool that are one free block to the driver.
+  // Returns all such segments of a pool to the driver.
   void release_free(BlockPool& pool);
 
   // Returns the number of bytes that the process may reserve, or kUnlimited if there is no limit.

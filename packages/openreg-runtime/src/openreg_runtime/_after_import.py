@@ -98,7 +98,7 @@ class _AfterImportFinder(MetaPathFinder):
         finally:
             self._looking.discard(key)
         if spec is not None:
-            _watch(spec)
+            _observe_end(spec)
         return spec
 
 
@@ -111,7 +111,7 @@ def _is_imported(module: str) -> bool:
         # Another thread may have found the module before the first registration for it, and may load it now.
         _bootstrap._lock_unlock_module(module)  # type: ignore[attr-defined]
     if _is_initializing(module):
-        _watch(sys.modules[module].__spec__)
+        _observe_end(sys.modules[module].__spec__)
     return sys.modules.get(module) is not None and not _is_initializing(module)
 
 
@@ -119,10 +119,10 @@ def _is_initializing(module: str) -> bool:
     return getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False)
 
 
-def _watch(spec: Any) -> None:
+def _observe_end(spec: Any) -> None:
     """Makes the end of an import, when Python sets ``spec._initializing`` to False, call the module's callbacks."""
     before = type(spec)
-    if getattr(before, "_ends_are_noticed", False):
+    if getattr(before, "_end_is_observed", False):
         return
 
     def end(self: Any, value: bool) -> None:
@@ -138,9 +138,7 @@ def _watch(spec: Any) -> None:
     def state(self: Any) -> bool:
         return bool(self.__dict__.get("_initializing", False))
 
-    spec.__class__ = type(
-        before.__name__, (before,), {"_initializing": property(state, end), "_ends_are_noticed": True}
-    )
+    spec.__class__ = type(before.__name__, (before,), {"_initializing": property(state, end), "_end_is_observed": True})
 
 
 def _call_all(module: str) -> None:
@@ -165,6 +163,7 @@ def _call_all(module: str) -> None:
 
 
 def _explain(error: Exception, callback: Callback, module: str) -> str:
+    """Returns the text of the warning about a callback that raised."""
     owner = getattr(callback, "__module__", None) or type(callback).__module__
     name = getattr(callback, "__qualname__", None) or repr(callback)
     distribution = distribution_of(owner.partition(".")[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the native parts of the installed packages, their compiled libraries and modules, for the doctor.
+"""Checks the native parts of the installed packages, their compiled libraries and modules, for openreg-doctor.
 
 An entry point of the group ``openreg_doctor.checks`` names the function of this file. The doctor loads the file without
 the package, because the import of the package starts the device. So this file imports ``_plugins`` relatively, and that
@@ -15,17 +15,18 @@ from openreg_doctor.finding import Finding, Section
 
 from ._plugins import GROUP, installed_plugins
 
-_AFTER_THE_PACKAGES = 30
+_POSITION = 30  # of the section in the doctor's report, after that about packages
 
 
 def native_parts(examination: Examination) -> Section:
     """Returns findings about the ABI number and the torch version of each package's native parts.
 
-    Both are read from the build records. The section is empty for another device.
+    Both are read from ``_build.json``, the record that the build of a package writes into it. The section is empty for
+    another device.
     """
     backend = examination.backend
-    ours = backend is not None and backend.root.root.get("plugins") == GROUP
-    return Section("Native parts", tuple(_findings()) if ours else (), _AFTER_THE_PACKAGES)
+    ours = backend is not None and backend.device_package.backend_table.get("plugins") == GROUP
+    return Section("Native parts", tuple(_findings()) if ours else (), _POSITION)
 
 
 def _findings() -> Iterator[Finding]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Explains why a plug-in, a module that another package adds to the device, does not load.
+"""Explains why a plug-in, a module by which another package extends this device, does not load.
 
 A message contains the name of the plug-in, the root cause in one line, and the remedy.
 """
@@ -36,6 +36,7 @@ def in_one_line(error: BaseException) -> str:
 
 
 def _advice(root: BaseException, module: str, distribution: str) -> str:
+    """Returns the end of the message: what to do about the root cause. Empty if its text says that itself."""
     without = f"go on without it: pip uninstall {distribution}"
     if isinstance(root, ModuleNotFoundError) and root.name is not None and not _is_part_of(root.name, module):
         return f". Install what it needs: pip install {distribution}; or {without}"

@@ -30,7 +30,7 @@ def load_plugins() -> None:
     its distribution, the root cause and the remedy. The plug-in's exception is chained.
 
     If a program imports an openreg package before torch, torch calls this during the runtime's own import. Plug-ins
-    need a complete runtime, so they are then imported in its last step. A failure of that step becomes a
+    need a complete runtime, so they are then imported in the last step of its import. A failure of that step becomes a
     ``RuntimeWarning``, because the runtime itself works.
     """
     if _is_being_imported(RUNTIME):
@@ -40,6 +40,7 @@ def load_plugins() -> None:
 
 
 def _load_remaining() -> None:
+    """Imports every plug-in in the last step of the runtime's import, and warns if that fails."""
     try:
         _load_all()
     except ImportError as error:
@@ -47,6 +48,10 @@ def _load_remaining() -> None:
 
 
 def _load_all() -> None:
+    """Imports every plug-in, after the plug-ins of the distributions that its distribution requires.
+
+    Only warns about a failure of a plug-in that requires one whose import is still in progress.
+    """
     packages = _installed()
     incomplete: set[str] = set()
     for distribution in _in_dependency_order(packages):
@@ -86,6 +91,7 @@ def _import(module: str, distribution: str) -> Any:
 
 
 def _too_early(error: ImportError, module: str, needed: set[str]) -> str:
+    """Returns the warning about a plug-in that requires the distributions `needed`, whose imports are in progress."""
     names = ", ".join(sorted(needed))
     return (
         f"{error}. It needs {names}, which the program imported before torch and which is incomplete until that import "

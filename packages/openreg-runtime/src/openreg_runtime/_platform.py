@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def let_loader_search(folders: Iterable[Path]) -> None:
+def add_library_folders(folders: Iterable[Path]) -> None:
     """Makes the loader of Windows search these folders for libraries. Other systems find them by an rpath."""
     if sys.platform == "win32":
         for folder in folders:

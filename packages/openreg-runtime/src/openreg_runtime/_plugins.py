@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the installed openreg packages, and checks that their native parts fit this Python, runtime and torch.
+"""Finds the installed plug-ins, and checks that their native parts fit this Python, runtime and torch.
 
-Native parts are compiled libraries and extension modules. The build of a package with native parts writes a build
-record, ``_build.json``, into the import package (``cmake/build_record.cmake``). It contains the ABI number of the
+A plug-in is a module by which a package extends the openreg device; an entry point of the group ``openreg.plugins``
+names it. Native parts are compiled libraries and extension modules. The build of a package with native parts writes a
+build record, ``_build.json``, into the import package (``cmake/build_record.cmake``). It contains the ABI number of the
 runtime's headers, which increases when these change, the version of torch, and the suffix of the modules. This file
 reads these records and loads no package. It imports neither torch nor other files of this package.
 """
@@ -93,6 +94,7 @@ def require_matching_build(module: str) -> None:
 
 
 def _describe(point: EntryPoint) -> Plugin:
+    """Returns the plug-in of an entry point."""
     distribution, version_ = _name_and_version(point.dist, point.name)
     package = _package(point.value)
     build, problem = _check(package, distribution)
@@ -120,6 +122,7 @@ def _check(package: str, distribution: str) -> tuple[Build | None, str | None]:
 
 
 def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
+    """Returns the message about native parts that do not fit this Python, runtime or torch, or None if they fit."""
     if build.extension_suffix and build.extension_suffix not in EXTENSION_SUFFIXES:
         return _reinstall(
             distribution,

@@ -39,7 +39,7 @@ def of_installed(name: str) -> tuple[str, str] | None:
     return _installed_names(tuple(sys.path)).get(name)
 
 
-def is_brought(feature: str) -> bool:
+def is_provided(feature: str) -> bool:
     """Returns True if an installed package provides a feature. Does not import it.
 
     For a missing feature, the runtime may register a substitute with PyTorch, which only reports the missing package.

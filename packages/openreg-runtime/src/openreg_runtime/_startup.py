@@ -16,7 +16,7 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
-from openreg_runtime._platform import let_loader_search
+from openreg_runtime._platform import add_library_folders
 from openreg_runtime._plugins import require_matching_build
 
 DEVICE_TYPE = "openreg"
@@ -25,7 +25,7 @@ DEVICE_TYPE = "openreg"
 _EXIT_WAIT_SECONDS = 0.05
 
 # The name of the device of PrivateUse1 until a backend renames it.
-_UNCLAIMED_NAME = "privateuseone"
+_DEFAULT_NAME = "privateuseone"
 
 
 def refuse_unreadable_settings() -> None:
@@ -57,7 +57,7 @@ def refuse_other_backend() -> None:
             "openreg_runtime is part of this process already and cannot be loaded a second time, because PyTorch keeps "
             "what it registered. Start a new process instead of reloading it."
         )
-    other_name = name not in (_UNCLAIMED_NAME, DEVICE_TYPE)
+    other_name = name not in (_DEFAULT_NAME, DEVICE_TYPE)
     if other_name or hasattr(torch, DEVICE_TYPE):
         holder = f"the backend {name!r}" if other_name else "another package named 'openreg'"
         raise ImportError(
@@ -69,7 +69,7 @@ def refuse_other_backend() -> None:
 
 def load_native_module() -> ModuleType:
     """Loads ``openreg_runtime._C``, whose shared libraries register the C++ interfaces."""
-    let_loader_search((Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"))
+    add_library_folders((Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"))
     return importlib.import_module("openreg_runtime._C")
 
 

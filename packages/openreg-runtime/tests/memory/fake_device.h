@@ -72,7 +72,7 @@ class FakeDevice final : public runtime::MemoryProvider {
     ++waits;
     finish_work();
   }
-  std::unique_ptr<runtime::StreamFence> mark(runtime::StreamKey /*stream*/) noexcept override {
+  std::unique_ptr<runtime::StreamFence> record_fence(runtime::StreamKey /*stream*/) noexcept override {
     return std::make_unique<Mark>(*this);
   }
   runtime::SegmentSettings settings() override { return segment_settings; }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the checks, which make findings from the results of an examination.
 
-Each module of this folder is a check. It has a ``TITLE``, its ``POSITION`` in the report, and the generator
-``check(examination)``, which yields findings. Other packages add checks by entry points of the group
-``openreg_doctor.checks``, whose value is a callable that takes the examination and returns a section. The module of the
-callable is loaded without its package, because the package's import is examined and may fail or take long.
-``openreg_x._doctor`` has the name ``_examined_openreg_x._doctor`` here. It imports modules of its package relatively,
-and besides them only the standard library and the doctor.
+Each module of this folder is a check. It has a ``TITLE``, a number ``POSITION`` by which the sections of the report are
+sorted, and the generator ``check(examination)``, which yields findings.
+
+Other packages add checks by entry points of the group ``openreg_doctor.checks``. The value names a function that takes
+the examination and returns a section. The module of the function is loaded without its package, because the package's
+import is examined and may fail or take long. So the module ``openreg_x._doctor`` has the name
+``_examined_openreg_x._doctor`` here. It imports modules of its package relatively, and besides them only the standard
+library and the doctor.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ..examination import Examination
 from ..finding import Finding, Section
 
 GROUP = "openreg_doctor.checks"
-_APART = "_examined_"  # the prefix of the names of packages whose checks are loaded
+_PREFIX = "_examined_"  # begins the names under which packages of checks are in sys.modules
 
 Check = Callable[[Examination], Section]
 
@@ -57,16 +59,17 @@ def _run_foreign(owner: str, point: EntryPoint, examination: Examination) -> Sec
 
 
 def _load(value: str) -> Check:
+    """Returns the function of an entry point's value, package.module:function, without importing the package."""
     module, _, name = value.partition(":")
     package, dot, rest = module.partition(".")
-    apart = _APART + package
-    if apart not in sys.modules:
+    stand_in = _PREFIX + package  # an empty package whose submodules are those of the real one
+    if stand_in not in sys.modules:
         folders = list(locations(package))
         if not folders:
             raise ModuleNotFoundError(f"there is no package {package!r}")
-        sys.modules[apart] = ModuleType(apart)
-        sys.modules[apart].__path__ = folders
+        sys.modules[stand_in] = ModuleType(stand_in)
+        sys.modules[stand_in].__path__ = folders
     if not (dot and name):
         raise ValueError(f"{value!r} is not of the form package.module:function")
-    found: Check = attrgetter(name)(importlib.import_module(f"{apart}.{rest}"))
+    found: Check = attrgetter(name)(importlib.import_module(f"{stand_in}.{rest}"))
     return found

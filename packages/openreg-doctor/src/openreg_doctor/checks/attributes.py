@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that the device module torch.<device> has each name that PyTorch looks up, and that the value fits."""
+"""Checks that the device module torch.<device> has each name that PyTorch looks up, and that the value fits.
+
+The names are the rows of the group ``module`` of the hook table (hooks.toml).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from collections.abc import Iterator
 
 from ..examination import Examination
 from ..finding import Finding, Status
-from ..table import Row
+from ..table import HookRow
 
 TITLE = "Names of the device's module"
 POSITION = 80
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about the names of torch.<device>, which the table lists in its group ``module``."""
+    """Yields a finding for each name of torch.<device>, or one if the module cannot be examined."""
     step = examination.probe("attributes")
     if step is None:
         return
@@ -47,10 +50,10 @@ def check(examination: Examination) -> Iterator[Finding]:
     for row in rows:
         for name in row.names:
             if name in faults and not _belongs_to_absent_package(examination, row):
-                yield _judge(examination, row, name, faults[name])
+                yield _finding(examination, row, name, faults[name])
 
 
-def _belongs_to_absent_package(examination: Examination, row: Row) -> bool:
+def _belongs_to_absent_package(examination: Examination, row: HookRow) -> bool:
     """Returns True if only packages that are not installed implement the row.
 
     Then the row needs no finding, because checks/packages.py reports missing packages.
@@ -59,7 +62,8 @@ def _belongs_to_absent_package(examination: Examination, row: Row) -> bool:
     return bool(owners) and not any(owner.installed for owner in owners)
 
 
-def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding:
+def _finding(examination: Examination, row: HookRow, name: str, fault: str) -> Finding:
+    """Returns the finding about a name. ``fault`` is what is wrong with it; empty if nothing is."""
     device, backend = examination.order.device, examination.backend
     check_name, what = f"module.{name}", f"torch.{device}.{name}"
     if not fault:
@@ -71,7 +75,7 @@ def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding
         status = "note"
     chapter = "" if backend is not None else row.chapter
     if backend is not None:
-        provider = (*backend.owners(row.key), backend.root)[0].distribution
+        provider = (*backend.owners(row.key), backend.device_package)[0].distribution
         fix = f"pip install --force-reinstall --no-deps {provider}; look for code that changes torch.{device}"
     else:
         fix = f"define {name} in the module passed to torch._register_device_module{row.model}"

@@ -24,11 +24,12 @@ def check(examination: Examination) -> Iterator[Finding]:
     points = list(installed.entry_points(installed.BACKENDS))
     for distribution, point in points:
         yield from _unusable(distribution, point)
-    yield from _clashes(examination, points)
-    yield from _outcome(examination, points)
+    yield from _conflicts(examination, points)
+    yield from _import_result(examination, points)
 
 
 def _unusable(distribution: str, point: EntryPoint) -> Iterator[Finding]:
+    """Yields a finding if the module of an entry point does not exist."""
     module = point.value.partition(":")[0].strip()
     try:
         exists = find_spec(module.partition(".")[0]) is not None
@@ -44,7 +45,8 @@ def _unusable(distribution: str, point: EntryPoint) -> Iterator[Finding]:
         )
 
 
-def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+def _conflicts(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+    """Yields findings about entry points of one name, and about those of other packages than the examined backend."""
     named: dict[str, list[str]] = {}
     for distribution, point in points:
         named.setdefault(point.name, []).append(distribution)
@@ -69,15 +71,16 @@ def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
         )
 
 
-def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+    """Yields a finding about what a plain `import torch` does: it fails, loads the device, or loads something else."""
     results, device = examination.autoloaded, examination.order.device
     switched_off = not loads_backends(os.environ)
     failure = results.failure("import torch", children.START_STEP)
-    alone = examination.started.value("import torch")
-    if failure is not None and alone and points and not switched_off:
+    first_step = examination.results.value("import torch")  # without autoload if the examination has modules to import
+    if failure is not None and first_step and points and not switched_off:
         yield _failed(examination, failure)
         return
-    found = results.value("import torch") or alone
+    found = results.value("import torch") or first_step
     if not found:
         return
     backend = found["backend"]
@@ -86,7 +89,7 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
     if backend == device and found["present"]:
         yield Finding("autoload.device", "ok", f"import torch loads {device}")
     elif backend not in ("privateuseone", device):
-        yield _shadowed(examination, backend)
+        yield _name_taken(examination, backend)
     elif switched_off and points:
         yield Finding(
             "autoload.device",
@@ -96,15 +99,15 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
             f"unset {AUTOLOAD_SWITCH}",
         )
     elif loaders and examination.backend is not None:
-        root = examination.backend.root.distribution
+        device_package = examination.backend.device_package.distribution
         yield Finding(
             "autoload.device",
             "problem",
             f"{loaders[0]} is installed, but import torch does not load {device}",
             f"programs that import torch alone find no {device}",
-            f"see the packages above; pip install --force-reinstall {loaders[0]} {root}",
+            f"see the packages above; pip install --force-reinstall {loaders[0]} {device_package}",
         )
-    elif examination.order.sought and not examination.present:
+    elif examination.order.no_device_found and not examination.present:
         yield Finding(
             "autoload.device",
             "problem",
@@ -115,27 +118,29 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
 
 
 def _failed(examination: Examination, failure: children.StepResult) -> Finding:
+    """Returns a finding about a backend that loads with torch and makes `import torch` fail."""
     calls = _call_entry_points(examination)
     culprit = _culprit(examination, calls)
     if culprit:
         point, backend = culprit
-        return _named_first(examination, point, backend, f"import torch fails: {failure.root}")
+        return _other_backend(examination, point, backend, f"import torch fails: {failure.root_cause}")
     raised = {call["point"]: call["error"] for call in calls if call["error"]}
     errors = [f"{point}{_of_its_owner(point)}: {error}" for point, error in raised.items()]
     uninstall = sorted({f"pip uninstall {owner}" for point in raised for owner in _owners(point)})
     return Finding(
         "autoload.import-torch",
         "problem",
-        f"import torch fails because of a backend that loads with it: {'; '.join(errors) or failure.root}",
+        f"import torch fails because of a backend that loads with it: {'; '.join(errors) or failure.root_cause}",
         "every program that imports torch fails, also those that do not use the device",
         f"{', or '.join(['fix what the error names', *uninstall])}; until then, {AUTOLOAD_SWITCH}=0 keeps import "
         "torch working",
     )
 
 
-def _shadowed(examination: Examination, backend: str) -> Finding:
+def _name_taken(examination: Examination, backend: str) -> Finding:
+    """Returns a finding about another backend, which has given PrivateUse1 the name ``backend``."""
     culprit = _culprit(examination, _call_entry_points(examination))
-    return _named_first(
+    return _other_backend(
         examination,
         culprit[0] if culprit else "a module that Python imports at start-up",
         backend,
@@ -144,7 +149,10 @@ def _shadowed(examination: Examination, backend: str) -> Finding:
 
 
 def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
-    """Returns the result of each entry point's call, as the worker reports it; empty if one ended the process."""
+    """Returns the result of each entry point's call, as the child process reports it.
+
+    The list is empty if a call ended the process.
+    """
     request = Request(examination.order.device, call_entry_points=True)
     results = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
     calls: list[dict[str, str]] = results.value("entry points") or []
@@ -164,11 +172,16 @@ def _owners(point: str) -> list[str]:
 
 
 def _of_its_owner(point: str) -> str:
+    """Returns the distribution that announces an entry point, as a part of a sentence; empty if it is unknown."""
     owners = _owners(point)
     return f", of {owners[0]}" if owners else ""
 
 
-def _named_first(examination: Examination, point: str, backend: str, state: str) -> Finding:
+def _other_backend(examination: Examination, point: str, backend: str, state: str) -> Finding:
+    """Returns a finding about another backend than the examined one, which names PrivateUse1 first.
+
+    ``point`` is its entry point, and ``state`` the effect on the examined backend.
+    """
     device = examination.order.device
     owners = _owners(point)
     # A backend that programs import explicitly works if loading with torch is switched off.

@@ -13,7 +13,7 @@ POSITION = 70
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about the number and properties of devices, as the device's module returns them."""
+    """Yields findings about the number and properties of devices, as the module torch.<device> returns them."""
     step = examination.probe("properties")
     if step is None:
         return

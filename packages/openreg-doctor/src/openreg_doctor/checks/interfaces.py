@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the rows of all groups except ``module``: the functions of interfaces, and registrations."""
+"""Checks the rows of the hook table (hooks.toml) that are functions of PyTorch's interfaces, or registrations.
+
+Rows are in groups, one per interface. ``attributes`` checks the group ``module``, the names of torch.<device>. A child
+process has called an *exercise* for each row, a call from Python that fails if the backend lacks the row.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from collections.abc import Iterator
 from ..children import StepResult
 from ..examination import Examination
 from ..finding import Finding, Status
+from ..probes.request import registration_probe
 from ..probes.unreachable import needs_compiler, reason
-from ..table import HookGroup, Row
+from ..table import HookGroup, HookRow
 
 TITLE = "Hooks and registrations"
 POSITION = 90
@@ -34,24 +39,25 @@ _REQUIRED = {"accelerator_hooks", "guard", "allocator"}
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about every group of the table except ``module``."""
-    if not examination.reached or examination.order.operator:
+    """Yields findings about every group of the hook table except ``module``."""
+    if not examination.any_probe_ran or examination.order.operator:
         return
     for group in examination.groups:
-        if group.key != "module":  # which checks.attributes examines
+        if group.key != "module":
             yield from _group(examination, group)
 
 
 def _group(examination: Examination, group: HookGroup) -> Iterator[Finding]:
-    anchor = examination.probe(f"{group.key}.")
-    missing = anchor is not None and bool(anchor.root)
-    if missing and anchor is not None:
+    """Yields a finding if the interface of a group is not registered, and one for each of its rows."""
+    registration = examination.probe(registration_probe(group.key))
+    missing = registration is not None and bool(registration.root_cause)
+    if missing and registration is not None:
         serious = examination.backend is not None or group.key in _REQUIRED
         readers = "; ".join(dict.fromkeys(row.reader for row in group.rows if not row.status))
         yield Finding(
             group.key,
             "problem" if serious else "warning",
-            f"{group.title} is not registered: {_failure_text(anchor)}",
+            f"{group.title} is not registered: {_failure_text(registration)}",
             f"what uses it fails: {readers}",
             _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
             "" if examination.backend is not None else group.rows[0].chapter,
@@ -61,14 +67,15 @@ def _group(examination: Examination, group: HookGroup) -> Iterator[Finding]:
             yield _row(examination, row, missing)
 
 
-def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
+def _row(examination: Examination, row: HookRow, group_missing: bool) -> Finding:
+    """Returns the finding about a row, from the result of its exercise."""
     step = examination.probe(row.key)
     if step is None:
         fix = "run the doctor with --compiler" if needs_compiler(row.key) else f"test what uses it: {row.reader}"
         return _unseen(row, reason(row.key), fix)
     if step.unseen:
         return _unseen(row, step.unseen, f"if it should work, correct it and run the doctor again{row.model}")
-    if group_missing and step.root:
+    if group_missing and step.root_cause:
         return _unseen(row, "the interface is not registered", "register it, as its finding describes")
     if step.done:
         return Finding(row.key, "ok", f"{row.name} works")
@@ -85,11 +92,12 @@ def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
     return Finding(row.key, status, f"{row.name}: {failure}", row.loss, fix, chapter)
 
 
-def _unseen(row: Row, why: str, fix: str) -> Finding:
+def _unseen(row: HookRow, why: str, fix: str) -> Finding:
+    """Returns a finding about a row that could not be checked."""
     return Finding(row.key, "unseen", f"{row.name}: {why}", f"if it is missing: {row.loss}", fix)
 
 
-def _withheld(examination: Examination, row: Row) -> str:
+def _withheld(examination: Examination, row: HookRow) -> str:
     """Returns the setting that makes the row's package register fewer hooks on purpose; empty if none does."""
     owners = examination.backend.owners(row.key) if examination.backend is not None else []
     return next(iter(owners[0].withheld()), "") if owners and owners[0].installed else ""
@@ -100,8 +108,8 @@ def _failure_text(step: StepResult) -> str:
     return f"the call that needs it crashes: {step.ended}" if step.ended else step.text
 
 
-def _fix(examination: Examination, row: Row, advice: str) -> str:
+def _fix(examination: Examination, row: HookRow, advice: str) -> str:
     if examination.backend is None:
         return f"{advice}{row.model}"
-    package = (*examination.backend.owners(row.key), examination.backend.root)[0]
+    package = (*examination.backend.owners(row.key), examination.backend.device_package)[0]
     return f"pip install {'--force-reinstall ' if package.installed else ''}{package.distribution}"

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks how many operators have kernels for the backend's dispatch keys, from which libraries, and how others run."""
+"""Checks how many operators have kernels for the backend's dispatch keys, from which libraries, and how others run.
+
+The three dispatch keys are PrivateUse1, AutogradPrivateUse1 and AutocastPrivateUse1. With an operator to explain
+(--op), also checks its overloads.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,19 @@ from ..backend import Package
 from ..examination import Examination
 from ..explanation import FALLBACK, NATIVE, kind_of_kernel
 from ..finding import Finding
-from ..table import Row
+from ..table import HookRow
 
 TITLE = "Operators"
 POSITION = 100
 
-# The rows of the table whose packages register the kernels and the rules for autocast.
+# The rows of the hook table (hooks.toml) whose packages register the kernels and the rules for autocast.
 _KERNELS, _RULES = "registration.the minimal set of operators", "registration.rules of AutocastPrivateUse1"
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about the three dispatch keys of a backend, and the overloads of the operator to explain."""
+    """Yields findings about the three dispatch keys, or about the overloads of the operator to explain."""
     explained = examination.probe("operator")
-    if explained is not None and explained.root:
+    if explained is not None and explained.root_cause:
         what = f"the dispatcher's tables for {examination.order.operator} cannot be read: {explained.text}"
         costs = "how the operator is implemented is unknown"
         yield Finding("operators.explanation", "problem", what, costs, "resolve the error shown")
@@ -77,12 +81,13 @@ def _fix_missing_kernel(examination: Examination, name: str) -> str:
 
 
 def _owner(examination: Examination, key: str) -> Package | None:
-    """Returns the first package that implements a row, or would if it were installed; None if there is none."""
+    """Returns the first package that declares code for a row, installed or not; None if there is none."""
     owners = examination.backend.owners(key) if examination.backend is not None else []
     return owners[0] if owners else None
 
 
-def _row(examination: Examination, key: str) -> Row | None:
+def _row(examination: Examination, key: str) -> HookRow | None:
+    """Returns the row of the hook table with this key; None if the table has none for the installed torch."""
     return next((row for group in examination.groups for row in group.rows if row.key == key), None)
 
 

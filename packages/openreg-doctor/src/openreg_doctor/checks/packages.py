@@ -18,7 +18,11 @@ POSITION = 20
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about each package of a declared device, its requirements and its copies."""
+    """Yields findings about each package of the backend, its requirements and its copies on ``sys.path``.
+
+    The packages follow from the files doctor.toml of installed packages. Without such a file, only errors in one are
+    reported.
+    """
     for name, reason in examination.undeclared.items():
         what = f"{name} {reason}"
         fix = f"pip install --upgrade --force-reinstall {name}, or report the error to its maintainers"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks Python, its platform and torch."""
+"""Checks the versions of Python and torch, and that torch can be imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLDEST = (3, 10)
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about the versions, and about ``import torch`` with nothing else loaded."""
+    """Yields a finding about Python and its platform, and one about ``import torch`` in a child process."""
     version = platform.python_version()
     what = f"Python {version} at {sys.executable}, {sysconfig.get_platform()}"
     if sys.version_info >= _OLDEST:
@@ -31,13 +31,18 @@ def check(examination: Examination) -> Iterator[Finding]:
 
 
 def _torch_requirement(examination: Examination) -> str:
-    """Returns the device package's requirement on torch; "torch" if no package declares the device."""
-    return installed.required(examination.backend.root.distribution, "torch") if examination.backend else "torch"
+    """Returns the requirement on torch of the package that initializes the device, such as "torch==2.13.*".
+
+    Returns "torch" if no installed package has a doctor.toml for the device.
+    """
+    return (
+        installed.required(examination.backend.device_package.distribution, "torch") if examination.backend else "torch"
+    )
 
 
 def _torch(examination: Examination) -> Finding:
     name = "environment.torch"
-    if failure := examination.started.failure(START_STEP, "import torch"):
+    if failure := examination.results.failure(START_STEP, "import torch"):
         return Finding(
             name,
             "problem",
@@ -46,7 +51,7 @@ def _torch(examination: Examination) -> Finding:
             f"pip install --force-reinstall '{_torch_requirement(examination)}', or remove what the error names; "
             f"set {AUTOLOAD_SWITCH}=0 to import torch without the backends that load with it",
         )
-    found = examination.started.value("import torch")
+    found = examination.results.value("import torch")
     if not found:
         return Finding(name, "unseen", "torch was not imported", "its version is unknown", "resolve the problems below")
     recorded = installed.all_distributions().get("torch")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the interfaces of the installed PyTorch with the record of its release: what is new, gone or changed.
 
-A release without a record, such as a nightly build, is compared with the newest recorded one.
+An interface is a C++ or Python class whose functions a backend overrides. The record is interfaces.json. A release
+without a record, such as a nightly build, is compared with the newest recorded one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the environment variables of the device's packages: their values, and which are rejected or unknown."""
+"""Checks the environment variables of the device's packages: their values, and which are rejected or unknown.
+
+The packages declare their variables in their files doctor.toml.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ def check(examination: Examination) -> Iterator[Finding]:
             yield Finding(f"settings.{name}", "note", f"{name}={value}", setting.restricts, fix)
         else:
             yield Finding(f"settings.{name}", "ok", f"{name}={value}")
-    of_tests = backend.root.root.get("settings_of_tests", "")
+    # The beginning of the names of variables for the backend's own tests, which no package declares.
+    of_tests = backend.device_package.backend_table.get("settings_of_tests", "")
     for name in sorted(os.environ):
         foreign = not backend.prefix or not name.startswith(backend.prefix) or (of_tests and name.startswith(of_tests))
         if name not in declared and not foreign:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that the packages can be imported, one after the other, without autoload, and explains failures."""
+"""Checks that the packages can be imported, one after the other, and explains failures.
+
+A child process imports them with autoload off: `import torch` then loads no backend.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ TITLE = "Start-up"
 POSITION = 60
 
 _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
-# The first one whose pattern matches applies. Those that the device's packages declare come before.
+# The first one whose pattern matches applies. Those in the files doctor.toml of the device's packages come before.
 _FAULTS = (
     ImportFault(r"cannot open shared object|Library not loaded|DLL load failed|image not found",
                 "missing shared library", _REINSTALL),
@@ -36,13 +39,13 @@ _ANY_FAULT = ImportFault("", "broken plug-in", _REINSTALL + ", or remove it: pip
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """Yields findings about each module of the device, its initialization, and the end and report of the process."""
-    steps = examination.started.steps
+    """Yields findings about each module of the device, its initialization, and the end and report of the child."""
+    steps = examination.results.steps
     for name, step in steps.items():
         if name.startswith(import_step("")) and name != import_step("torch"):
             yield _imported(examination, name.removeprefix(import_step("")), step)
-    start = steps.get(f"{Request.PROBE}initialize")
-    if start is not None and start.root:
+    start = steps.get(f"{Request.PROBE_PREFIX}initialize")
+    if start is not None and start.root_cause:
         fix = "resolve the error shown" if examination.backend is None else "correct the settings or resolve the error"
         what = f"the device cannot be initialized: {start.text}"
         yield Finding("startup.initialize", "problem", what, "the device cannot be used", fix)
@@ -52,7 +55,7 @@ def check(examination: Examination) -> Iterator[Finding]:
     if end is not None and end.ended:
         yield Finding("startup.exit", "problem", end.ended, "the process ends abnormally", "resolve the error shown")
     device = steps.get("device")
-    if device is not None and device.root:
+    if device is not None and device.root_cause:
         what = f"PyTorch's name for the device cannot be read: {device.text}"
         yield Finding("startup.device", "problem", what, "the device could not be examined", "resolve the error shown")
     report = steps.get(answers.REPORT)
@@ -63,6 +66,7 @@ def check(examination: Examination) -> Iterator[Finding]:
 
 
 def _imported(examination: Examination, module: str, step: StepResult) -> Finding:
+    """Returns the finding about a module, from the step that imports it."""
     name = f"startup.{module}"
     if step.done:
         return Finding(name, "ok", f"{module} loads")
@@ -72,13 +76,13 @@ def _imported(examination: Examination, module: str, step: StepResult) -> Findin
     if not _is_module_name(module):
         fault = _NO_MODULE_NAME
     distribution = backend.distribution_of(module) if backend is not None else installed.distribution_of(module)
-    is_root = backend is None or module == backend.root.module
-    torch = installed.required(backend.root.distribution, "torch") if backend is not None else "torch"
+    initializes_device = backend is None or module == backend.device_package.module
+    torch = installed.required(backend.device_package.distribution, "torch") if backend is not None else "torch"
     return Finding(
         name,
         "problem",
         f"{module} does not load ({fault.name}): {step.text}",
-        "the device cannot be used" if is_root else f"what {distribution} provides",
+        "the device cannot be used" if initializes_device else f"what {distribution} provides",
         fault.fix.format(distribution=distribution, module=module, torch=torch),
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Looks up names in the device's module."""
+"""Looks up the names that PyTorch uses in the device module torch.<device>."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import torch
 
 from .device import ProbedDevice, has_kernel
-from .request import Unseen
+from .request import CannotCheck
 
 # The dtypes of an operator's tensors, repeated if it has more tensors.
 _CASES = {
@@ -55,10 +55,10 @@ class _ReachedError(Exception):
 
 
 def observe(device: ProbedDevice, name: str) -> dict[str, dict[str, Any]]:
-    """Returns the result of a call under autocast to float16, by case of operands; empty without a rule.
+    """Returns the result of a call under autocast to float16, by case of _CASES; empty without a rule.
 
     A result has ``given``, the dtypes of the call's tensors. If the rule called the operator, it has ``called``,
-    ``types`` and ``dtypes``, as in ``_ReachedError``. If the rule raised, it has ``error``. Raises Unseen if no
+    ``types`` and ``dtypes``, as in ``_ReachedError``. If the rule raised, it has ``error``. Raises CannotCheck if no
     arguments can be made.
     """
     if not has_kernel(name, "AutocastPrivateUse1"):
@@ -116,7 +116,7 @@ def _call(device: ProbedDevice, operator: Any, types: tuple[torch.dtype, ...]) -
         if not argument.has_default_value()
     }
     if not made:
-        raise Unseen("the operator takes no tensor, so that no rule applies")
+        raise CannotCheck("the operator takes no tensor, so that no rule applies")
     try:
         with _autocast(device.name):
             operator(**arguments)
@@ -135,7 +135,7 @@ def _value(kind: str, tensor: Callable[[], torch.Tensor]) -> Any:
         return None
     if kind in _VALUES:
         return _VALUES[kind]
-    raise Unseen(f"no value of type {kind} is known for a call of the operator")
+    raise CannotCheck(f"no value of type {kind} is known for a call of the operator")
 
 
 @contextmanager

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of what a backend registers with PyTorch's compiler, whose import takes seconds."""
+"""Exercises of what a backend registers with PyTorch's compiler, whose import takes seconds.
+
+An exercise is a call that fails if the backend lacks a row of the hook table (hooks.toml). EXERCISES has them by the
+row's key.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +86,7 @@ class _Linear(torch.nn.Module):
         return torch.nn.functional.linear(x, weight)
 
 
+# The names of the table's rows about DeviceInterface, each a list of its members.
 _STREAMS = "device, Event, Stream, stream, current_stream, set_stream, _set_stream_by_id, get_raw_stream, synchronize"
 _DEVICES = "current_device, set_device, exchange_device, maybe_exchange_device, device_count, is_available"
 _WORKERS = (

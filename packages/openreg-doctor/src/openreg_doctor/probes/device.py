@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .request import Unseen
+from .request import CannotCheck
 
 
 def has_kernel(operator: str, key: str = "PrivateUse1") -> bool:
@@ -39,18 +39,18 @@ class ProbedDevice:
     def initialize(self) -> bool:
         """Initializes the device as PyTorch does before the first operation, by _lazy_init() or init() of its module.
 
-        Raises Unseen if the module has neither.
+        Raises CannotCheck if the module has neither.
         """
         start = getattr(self.module, "_lazy_init", None) or getattr(self.module, "init", None)
         if start is None:
-            raise Unseen("the device's module has neither _lazy_init nor init")
+            raise CannotCheck("the device's module has neither _lazy_init nor init")
         start()
         return True
 
     def tensor(self, count: int = 2) -> torch.Tensor:
-        """Returns a float32 tensor on the device with index 0. Raises Unseen if operators for that are missing."""
+        """Returns a float32 tensor on the device with index 0. Raises CannotCheck if operators for that are missing."""
         if not (has_kernel("aten::empty.memory_format") and has_kernel("aten::_copy_from")):
-            raise Unseen("needs operators that make and fill tensors")
+            raise CannotCheck("needs operators that make and fill tensors")
         return torch.arange(1, count + 1, dtype=torch.float32).to(self.first)
 
     def storage(self, size: int = 8) -> torch.UntypedStorage:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exercises of C++ interfaces: for each virtual function, a Python call that reaches it.
 
-An interface that is not registered is one fault, not one per function, and some calls of its functions end the process.
-So each group has an anchor, a call that needs only the registration, which runs first. ``unreachable`` lists the
-functions that no call reaches.
+EXERCISES has them by the key of their row in the hook table (hooks.toml). An interface that is not registered is one
+fault, not one per function, and some calls of its functions end the process. So for each group of rows, which is one
+interface, a call that needs only the registration runs first. ``unreachable`` lists the functions that no call reaches.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from collections.abc import Callable
 import torch
 
 from .device import ProbedDevice, has_kernel
-from .request import Unseen
+from .request import CannotCheck
 
 Exercise = Callable[[ProbedDevice], object]
 
 C = torch._C
 
-# The anchors by group.
-
-ANCHORS: dict[str, Exercise] = {
+# By group: a call that fails if the interface is not registered.
+REGISTRATION_CALLS: dict[str, Exercise] = {
     "accelerator_hooks": lambda _: C._accelerator_hooks_device_count(),
     "private_use1_hooks": lambda _: C._accelerator_hooks_device_count(),
     "guard": lambda _: C._accelerator_getDeviceIndex(),
@@ -59,14 +58,14 @@ def _backward(device: ProbedDevice) -> None:
     except Exception as error:
         if "rimary" in str(error):
             raise
-        raise Unseen(
+        raise CannotCheck(
             "needs a backward pass, which fails for another reason: see registration.a backward pass"
         ) from error
 
 
 def _random_numbers(device: ProbedDevice) -> None:
     if not has_kernel("aten::uniform_"):
-        raise Unseen("needs a kernel of aten::uniform_, which draws random numbers on the device")
+        raise CannotCheck("needs a kernel of aten::uniform_, which draws random numbers on the device")
     device.tensor().uniform_()
 
 
@@ -140,7 +139,7 @@ def _graphsafe_set_state(device: ProbedDevice) -> None:
 
 def _record_stream(device: ProbedDevice) -> None:
     if not has_kernel("aten::record_stream"):
-        raise Unseen("needs a kernel of aten::record_stream")
+        raise CannotCheck("needs a kernel of aten::record_stream")
     device.tensor().record_stream(torch.accelerator.current_stream())
 
 

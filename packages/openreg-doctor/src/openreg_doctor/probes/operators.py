@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from .request import Unseen
+from .request import CannotCheck
 
+# Matches the source file that registered the kernel for PrivateUse1, in a dump of the dispatcher.
 _SITE = re.compile(r"^PrivateUse1: (?:fallthrough )?registered at (\S+?)[:\s]", re.MULTILINE)
 PYTORCH = "PyTorch"  # the library of kernels that PyTorch registers for every backend, such as those of c10d
 _KEYS = ("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1")
@@ -44,10 +45,10 @@ def _library(dump: str) -> str:
 
 
 def resolve(name: str) -> str:
-    """Returns the full name of the operator that a name refers to. Raises Unseen if it refers to none or several."""
+    """Returns the full name of the operator that a name refers to. Raises CannotCheck for none or several."""
     full, _ = choose(name, torch._C._dispatch_get_all_op_names())
     if not full:
-        raise Unseen(f"{name!r} refers to no operator, or to several")
+        raise CannotCheck(f"{name!r} refers to no operator, or to several")
     return full
 
 
@@ -73,6 +74,7 @@ def _line_after(start: str, text: str) -> str:
 
 
 def _entries(text: str) -> list[tuple[str, str]]:
+    """Returns (dispatch key, registration) for the lines of a dump that have a kernel."""
     lines = (line.partition(": ") for line in text.splitlines())
     return [(key, value) for key, _, value in lines if value.startswith(("registered", "fallthrough"))]
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of registrations that are neither virtual functions nor names in the device's module."""
+"""Exercises of registrations that are neither virtual functions nor names in the module torch.<device>.
+
+An exercise is a call that fails if the backend lacks a row of the hook table (hooks.toml). EXERCISES has them by the
+row's key.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ import torch
 import torch.utils.dlpack
 
 from .device import ProbedDevice, has_kernel
-from .request import Unseen
+from .request import CannotCheck
 
+# The operators without which no tensor can be created, viewed, copied or read.
 MINIMAL_OPERATORS = (
     "aten::empty.memory_format",
     "aten::empty_strided",
@@ -76,12 +81,12 @@ def _methods(device: ProbedDevice) -> None:
 def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[ProbedDevice], None]:
     """Returns an exercise that raises RuntimeError if one of these operators has no kernel for the dispatch key.
 
-    Except for the minimal set, it raises Unseen if no operator creates tensors, which is the fault to report then.
+    Except for the minimal set, it raises CannotCheck if no operator creates tensors, which is the fault to report then.
     """
 
     def check(_: ProbedDevice) -> None:
         if operators != MINIMAL_OPERATORS and not has_kernel("aten::empty.memory_format"):
-            raise Unseen("needs operators that make tensors")
+            raise CannotCheck("needs operators that make tensors")
         missing = [name for name in operators if not has_kernel(name, key)]
         if missing:
             raise RuntimeError(f"no kernel for {key}: {', '.join(missing)}")
@@ -103,7 +108,7 @@ def _out_of_memory(device: ProbedDevice) -> None:
         raise RuntimeError(
             f"an allocation of 2**60 bytes raises {type(error).__name__}, not torch.OutOfMemoryError: {error}"
         ) from error
-    raise Unseen("an allocation of 2**60 bytes succeeds")
+    raise CannotCheck("an allocation of 2**60 bytes succeeds")
 
 
 def _save(device: ProbedDevice) -> None:
@@ -121,11 +126,12 @@ def _backward(device: ProbedDevice) -> None:
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
     except NotImplementedError as error:
-        raise Unseen(f"needs more operators: {str(error).splitlines()[0]}") from error
+        raise CannotCheck(f"needs more operators: {str(error).splitlines()[0]}") from error
 
 
 def _byteswap(device: ProbedDevice) -> None:
-    device.tensor()  # raises Unseen without the operators that a backend's method may use; PyTorch's ends the process
+    # Raises CannotCheck without the operators that a backend's byteswap() may use. PyTorch's own ends the process.
+    device.tensor()
     device.storage().byteswap(torch.int16)  # type: ignore[no-untyped-call]
 
 
@@ -137,7 +143,7 @@ def _dlpack(device: ProbedDevice) -> None:
 
 def _flatten_indices(device: ProbedDevice) -> None:
     if not has_kernel("aten::_to_sparse_csc", "SparseCsrPrivateUse1"):
-        raise Unseen("needs kernels of SparseCsrPrivateUse1")
+        raise CannotCheck("needs kernels of SparseCsrPrivateUse1")
     places = torch.arange(3).to(device.first)
     torch.sparse_csr_tensor(places, places[:2], device.tensor(), (2, 2)).to_sparse_csc()
 
@@ -148,16 +154,18 @@ def _jagged_attention(device: ProbedDevice) -> None:
         offsets = torch.tensor([0, 2]).to(device.first)
         rows = torch.nested.nested_tensor_from_jagged(values, offsets, min_seqlen=2, max_seqlen=2).transpose(1, 2)
     except NotImplementedError as error:
-        raise Unseen(f"needs more operators: {str(error).splitlines()[0]}") from error
+        raise CannotCheck(f"needs more operators: {str(error).splitlines()[0]}") from error
     torch.nn.functional.scaled_dot_product_attention(rows, rows, rows, is_causal=True)
 
 
 def _process_group(device: ProbedDevice) -> None:
     if not torch.distributed.is_available():
-        raise Unseen("this torch was built without torch.distributed")
+        raise CannotCheck("this torch was built without torch.distributed")
     backends = torch.distributed.Backend.default_device_backend_map
     if device.name not in backends:
-        raise Unseen(f"no installed package has a process group for {device.name}; torch.distributed has {backends}")
+        raise CannotCheck(
+            f"no installed package has a process group for {device.name}; torch.distributed has {backends}"
+        )
 
 
 EXERCISES: dict[str, Callable[[ProbedDevice], object]] = {

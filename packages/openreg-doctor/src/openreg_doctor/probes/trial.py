@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls an operator with small operands made from its schema, and records which operators it calls.
+"""Tries an operator: calls it with small operands made from its schema, and records which operators it calls.
 
 Also records the dtypes of its results under autocast. Operators with a string argument are not called, because the
 string may be the name of a file.

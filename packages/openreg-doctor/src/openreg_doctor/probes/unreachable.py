@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lists the rows of hooks.toml that have no exercise, with the reasons, and those that need ``--compiler``.
+"""Lists rows of the hook table (hooks.toml) without an exercise, with reasons, and rows that need ``--compiler``.
 
-Imports nothing.
+An exercise is a call from Python that fails if the backend lacks the row. The module imports nothing, because the
+doctor's own process uses it, too.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ UNREACHABLE: dict[str, str] = {
     "registration.reducers of torch.multiprocessing": "sending would share memory that no process receives",
 }
 
-# The group and the other rows whose exercises import the compiler.
+# The group of rows, and the single rows, whose exercises import the compiler.
 _COMPILER_GROUP = "device_interface."
 _COMPILER_ROWS = {
     "registration.register_graphsafe_rng_device_type",

@@ -19,13 +19,13 @@ inline const char* unqualified_name(const Operator& op) {
   return op.name + std::string_view("aten::").size();
 }
 
-// Launches `kernel(self, state, numbers...)`. Throws NotImplementedError, in PyTorch's words, unless `served` contains
-// the dtype, and c10::Error if `self` overlaps itself.
+// Launches `kernel(self, state, numbers...)`. Throws NotImplementedError, in PyTorch's words, unless `supported`
+// contains the dtype, and c10::Error if `self` overlaps itself.
 template <class... Numbers>
-void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
+void fill_with(const Operator& op, DtypeSet supported, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
                const at::Tensor& self, const MaybeGenerator& generator, std::type_identity_t<Numbers>... numbers) {
   at::assert_no_internal_overlap(self);
-  require_dtype((dtype_bit(self.scalar_type()) & served) != 0, unqualified_name(op), self.scalar_type());
+  require_dtype((dtype_bit(self.scalar_type()) & supported) != 0, unqualified_name(op), self.scalar_type());
   const runtime::PhiloxState state = reserve_random(op.name, self, generator);
   const OperandDeviceGuard device(op, self);
   launch(op, device, kernel, self, state, numbers...);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions for nested tensors of strided layout. Such a tensor has a buffer of one dimension on the device. On the
-// host it has three int64 tensors with the place of each component: sizes and strides, with one row per component, and
-// offsets. So the host has all shapes, and no operator blocks to read them.
+// Functions for nested tensors of strided layout. Such a tensor has a buffer of one dimension on the device, which
+// contains its components. On the host it has three int64 tensors with the place of each component: sizes and strides,
+// with one row per component, and offsets. So the host has all shapes, and no operator blocks to read them.
 //
 // Most of PyTorch's CPU functions for such tensors are loops over ordinary operators, and work on every device
 // (strided.cpp). A function that reads the buffer itself, or would need many launches, is replaced by one launch over
-// aliases of the components.
+// aliases of the components (CPU tensors over their bytes).
 #pragma once
 
 #include <ATen/NestedTensorImpl.h>

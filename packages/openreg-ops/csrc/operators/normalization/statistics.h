@@ -28,7 +28,7 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
   return dtype;
 }
 
-// Returns an operand in the dtype in which the kernel computes: float for half and bfloat16. Runs on the engine thread.
+// Returns an operand in the dtype in which the kernel computes: float for half and bfloat16. Kernels call it.
 inline at::Tensor wide(const at::Tensor& tensor) {
   return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions for sparse results that have the elements of an operand. The host enqueues the copy of the indices, and a
-// launch computes the values.
+// Functions for sparse results that have the sparsity pattern of an operand, which is its indices. The host enqueues
+// the copy of the indices, and a launch computes the values.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a user's copy of the published measurements. split.toml lists its files and their use."""
+"""Reads a user's copy of the published measurements (the repository sitar-lab/NeuSight).
+
+split.toml lists the files that calibrate descriptions of chips, and the models that validate them.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,7 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _sample(row: dict[str, str]) -> Sample:
+    """Returns the measured call in a row of a CSV file."""
     try:
         seconds = float(row["Latency"]) * 1e-3
         sizes: dict[str, int] = {key: int(row[key]) for key in ("B", "M", "N", "K", "H") if key in row}

@@ -22,7 +22,7 @@ orError_t orUnsubscribe(orSubscription_t subscription) {
     Lock lock = driver.scheduler.lock();
     // Runs whether or not unsubscribe() throws. Without subscriptions, calls need not check that they are not made by a
     // callback.
-    const auto update = [&] { Driver::set_observed(driver.scheduler.observers(lock).may_call()); };
+    const auto update = [&] { Driver::set_observed(driver.scheduler.subscribers(lock).may_call()); };
     try {
       driver.scheduler.unsubscribe(subscription, lock);
     } catch (...) {

@@ -164,7 +164,7 @@ void Driver::notify_memory(orMemoryAction action, int device_index, void* addres
   const bool on_host = device_index < 0;
   const size_t size = on_host ? pinned.size_of(address) : device(device_index).memory.range_of(address).second;
   const Lock lock = scheduler.lock();
-  scheduler.observers(lock).memory(
+  scheduler.subscribers(lock).memory(
       {action, on_host ? orMemoryTypeHost : orMemoryTypeDevice, on_host ? -1 : device_index, address, size});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Driver is the state behind the C API: the devices, memory and scheduler of this process. guarded() is the frame of
+// Driver is the state behind the C API: the devices, memory and scheduler of this process. guarded() calls the body of
 // each C function that uses it, and converts exceptions to error codes.
 #pragma once
 
@@ -32,7 +32,8 @@ class Driver {
   // set it. Thread-safe.
   static bool is_observed();
   static void set_observed(bool observed);
-  // Returns true if a subscriber or a capture uses the operands of launches. Creates no instance. Thread-safe.
+  // Returns true if a subscriber or a capture uses the operands of launches (the memory that kernels read and write).
+  // Creates no instance. Thread-safe.
   static bool operands_wanted();
   // Calls the function that orSetEnqueueHook() has set, if any. The caller holds no lock. Thread-safe.
   static void call_enqueue_hook() noexcept;

@@ -15,8 +15,8 @@ namespace openreg::driver {
 struct Settings {
   int device_count;                       // OPENREG_DEVICE_COUNT
   size_t device_memory;                   // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
-  bool launch_blocking;                   // OPENREG_LAUNCH_BLOCKING
-  std::optional<uint64_t> schedule_seed;  // OPENREG_SCHEDULE_SEED
+  bool launch_blocking;                   // OPENREG_LAUNCH_BLOCKING: launches return after the task
+  std::optional<uint64_t> schedule_seed;  // OPENREG_SCHEDULE_SEED, the seed of the order of tasks
   std::vector<Fault> faults;              // OPENREG_FAULTS
   bool poison;                            // OPENREG_POISON: new memory is filled with kPoison
 };

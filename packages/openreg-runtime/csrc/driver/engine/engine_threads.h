@@ -19,8 +19,9 @@ namespace openreg::driver {
 // The caller of start(), pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
 class EngineThreads {
  public:
-  // `mutex` is the scheduler's mutex. If `one_engine` is true, only the compute engine has a thread, and there is no
-  // timer thread, as a seeded schedule requires.
+  // `mutex` is the scheduler's mutex. `client` selects and executes the tasks; it is the TaskRunner. If `one_engine` is
+  // true, only the compute engine has a thread, and there is no timer thread, as a seeded schedule
+  // (OPENREG_SCHEDULE_SEED) requires.
   EngineThreads(std::mutex& mutex, Engines& engines, TimerQueue& timer_queue, EngineClient& client, bool one_engine)
       : mutex_(mutex), engines_(engines), timer_queue_(timer_queue), client_(client), one_engine_(one_engine) {}
   EngineThreads(const EngineThreads&) = delete;

@@ -15,8 +15,9 @@ namespace openreg::driver {
 // copy engine. Guarded by the scheduler's mutex.
 class Engines {
  public:
-  // Makes the compute engine execute all tasks while `value` is true. A deferred schedule requires that, because it
-  // executes one task at a time. Must be called while all queues are empty.
+  // Makes the compute engine execute all tasks while `value` is true. A DeferredSchedule (a schedule that executes
+  // tasks only while the host waits) requires that, because it executes one task at a time. Must be called while all
+  // queues are empty.
   void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
   // Returns the engine that executes tasks for engine `index`: the compute engine if it executes all tasks.
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }

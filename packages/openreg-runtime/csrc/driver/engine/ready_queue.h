@@ -13,8 +13,8 @@
 namespace openreg::driver {
 
 // A priority queue of streams. Among streams of equal priority, pop() selects the one that became ready first, or the
-// random generator of a seeded schedule selects one. Contains each stream at most once. Guarded by the scheduler's
-// mutex.
+// random generator of a seeded schedule (OPENREG_SCHEDULE_SEED) selects one. Contains each stream at most once. Guarded
+// by the scheduler's mutex.
 class ReadyQueue {
  public:
   // Adds a stream, which the queue must not contain.

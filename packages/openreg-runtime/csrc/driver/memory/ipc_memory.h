@@ -25,7 +25,8 @@ class SharedAllocation {
   SharedAllocation(void* kernel_address, size_t size);
   SharedAllocation(const SharedAllocation&) = delete;
   SharedAllocation& operator=(const SharedAllocation&) = delete;
-  // Calls withdraw() and leaves the range as decommitted memory. Processes that have opened the object keep it.
+  // Calls withdraw() and leaves the range without memory, as platform::decommit() does. Processes that have opened the
+  // object keep it.
   ~SharedAllocation();
 
   const orIpcMemHandle_t& handle() const { return handle_; }

@@ -15,9 +15,9 @@ struct CapturedEvent;
 struct Device;
 struct Stream;
 
-// A pair of stream and ticket (the number of a task in the stream): the event is complete when the stream has completed
-// that ticket. Recording an event without timing stores the ticket of the newest task and enqueues nothing. Recording
-// one with timing enqueues a task that stores the time. Guarded by the scheduler's mutex.
+// A pair of stream and ticket (the sequence number of a task in its stream): the event is complete when the stream has
+// completed that ticket. Recording an event without timing stores the ticket of the newest task and enqueues nothing.
+// Recording one with timing enqueues a task that stores the time. Guarded by the scheduler's mutex.
 struct Event : HandleSlot {
   static constexpr uint32_t kHandleKind = 2;
 

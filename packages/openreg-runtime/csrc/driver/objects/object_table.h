@@ -31,8 +31,8 @@ class ObjectTable {
 
   // Creates a stream. Clamps `priority` to the range from kGreatestPriority to kLeastPriority.
   Stream& create_stream(Device& device, int priority);
-  // Destroys the handle of a stream. Tasks that remain in it are still executed; afterwards the command processor calls
-  // recycle(). Throws Error(orErrorInvalidResourceHandle) for a default stream, and
+  // Destroys the handle of a stream. Tasks that remain in it are still executed; afterwards the CommandProcessor, which
+  // removes complete tasks, calls recycle(). Throws Error(orErrorInvalidResourceHandle) for a default stream, and
   // Error(orErrorStreamCaptureUnsupported) if the stream is capturing.
   void destroy_stream(Stream& stream);
   // Makes the object of a destroyed stream, which must be empty, available for reuse.
@@ -40,7 +40,8 @@ class ObjectTable {
   // Creates an event, with timing if `timed` is true.
   Event& create_event(bool timed);
   void destroy_event(Event& event);
-  // Sets `skipped` in each event of a failed device whose ticket is not complete, because its tasks will be skipped.
+  // Sets `skipped` in each event of a failed device whose ticket (sequence number of a task in its stream) is not
+  // complete, because its tasks will be skipped.
   void note_skipped_events(const Device& device);
   // Creates a graph handle, which shares ownership of `body`.
   Graph& create_graph(std::shared_ptr<GraphBody> body);

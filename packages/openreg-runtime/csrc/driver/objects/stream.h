@@ -96,7 +96,7 @@ struct Task {
 
   Kind kind = Kind::kDelay;
   Injected injected = Injected::kNothing;
-  uint32_t observation = 0;  // its number in the SubscriberList; 0 if no subscriber has seen it
+  uint32_t observation = 0;  // its number in the SubscriberList; 0 if it was not reported to a subscriber
   union {
     orKernel kernel;
     HostFunction host;

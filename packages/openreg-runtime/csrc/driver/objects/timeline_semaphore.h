@@ -17,7 +17,7 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A stream whose head waits until the semaphore has reached `value`.
+// A stream whose head (oldest task) waits until the semaphore has reached `value`.
 struct SemaphoreWaiter {
   Stream* stream;
   uint64_t value;
@@ -27,8 +27,9 @@ struct SemaphoreWaiter {
 struct TimelineSemaphore : HandleSlot {
   static constexpr uint32_t kHandleKind = 0;
 
-  uint64_t signaled = 0;                 // the newest value that the host has signaled
-  uint64_t reached = 0;                  // the value that streams see; below `signaled` if a seeded schedule delays it
+  uint64_t signaled = 0;  // the newest value that the host has signaled
+  // The value that streams see. It is below `signaled` while a seeded schedule (OPENREG_SCHEDULE_SEED) delays a signal.
+  uint64_t reached = 0;
   std::string failure;                   // the reason of orSemaphoreFail(); empty unless the semaphore has failed
   size_t waits = 0;                      // number of tasks in all queues that wait for it and point to it
   std::vector<SemaphoreWaiter> waiters;  // the streams whose heads wait for it

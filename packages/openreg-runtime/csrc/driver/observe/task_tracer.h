@@ -19,8 +19,8 @@ namespace openreg::driver {
 // task that is not complete. Guarded by the scheduler's mutex.
 class TaskTracer {
  public:
-  TaskTracer(SubscriberList& observers, const AddressSpace& space, const Clock& clock)
-      : subscribers_(observers), space_(space), clock_(clock) {}
+  TaskTracer(SubscriberList& subscribers, const AddressSpace& space, const Clock& clock)
+      : subscribers_(subscribers), space_(space), clock_(clock) {}
 
   // Reports the stream's newest task. `operands` are those that its launch declared, and `replay` refers to the graph
   // node that it replays.
@@ -29,7 +29,7 @@ class TaskTracer {
       notify_submitted(stream, task, operands, replay);
     }
   }
-  // Reports a task that a capturing stream has recorded as node number `node`.
+  // Reports a task that a capturing stream has recorded as node number `node` of a graph.
   void captured(const Stream& stream, const Task& task, const OperandSpan& operands, uint64_t node) {
     if (subscribers_.any()) [[unlikely]] {
       notify_captured(stream, task, operands, node);
@@ -78,8 +78,8 @@ class TaskTracer {
   // Returns 0 if the task was not reported.
   uint64_t host_time(const Stream& stream, const Task& task);
 
-  // Reports a synchronization with the tasks of `stream` up to `ticket`, or with no task if `stream` is null. `waiting`
-  // is the stream that waits. It is null if the host waits.
+  // Reports a synchronization with the tasks of `stream` up to `ticket` (sequence number in the stream), or with no
+  // task if `stream` is null. `waiting` is the stream that waits. It is null if the host waits.
   void sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event = nullptr,
             const Stream* waiting = nullptr) {
     if (subscribers_.any()) [[unlikely]] {

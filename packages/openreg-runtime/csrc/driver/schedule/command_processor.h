@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CommandProcessor appends tasks to streams and advances the streams: it passes the oldest task of each stream, its
-// head, to the part of the scheduler that completes it, and then removes it.
+// head, to the part of the scheduler that completes it, and removes it when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ class CommandProcessor {
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
   // Appends a task to a stream, even if the stream holds many, and advances the stream if it was idle. Returns the
-  // task's ticket. `operands` are those of its launch; `replay` refers to the graph node that it replays.
+  // task's ticket (sequence number in its stream). `operands` are those of its launch; `replay` refers to the graph
+  // node that it replays.
   uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
                    const GraphNodeRef& replay = {}) {
     Task& entry = stream.queue.push(task);

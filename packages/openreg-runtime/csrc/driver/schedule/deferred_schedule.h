@@ -47,8 +47,8 @@ class DeferredSchedule {
     WaitRequest& request_;
   };
 
-  // Selects the next task. Returns the stream whose head it is, or null if no request is pending or no task can be
-  // executed. The engine's thread calls it.
+  // Selects the next task. Returns the stream whose head (oldest task) it is, or null if no request is pending or no
+  // task can be executed. The engine's thread calls it.
   virtual Stream* next() = 0;
   // Advances the schedule's clock by the duration of the stream's head, which was executed, or skipped if `result`
   // states so. Sets begin and end of `result` to times of that clock, and in simulated time sets its engine.
@@ -56,9 +56,9 @@ class DeferredSchedule {
   // Returns the longest time for which the engine may sleep, in nanoseconds. 0 means until it is woken.
   virtual uint64_t longest_sleep() const { return 0; }
 
-  // Executes deferred tasks before the host queries whether `ticket` of `stream` is complete, as many as the derived
-  // class allows. A null `stream` stands for a complete ticket. Returns true if it may have released the mutex. Must
-  // not be called on an engine thread.
+  // Executes deferred tasks before the host queries whether `ticket` (sequence number of a task) of `stream` is
+  // complete, as many as the derived class allows. A null `stream` stands for a complete ticket. Returns true if it may
+  // have released the mutex. Must not be called on an engine thread.
   virtual bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) = 0;
   // Returns true if so many tasks are deferred that the next call that enqueues one executes some.
   virtual bool has_backlog() const = 0;

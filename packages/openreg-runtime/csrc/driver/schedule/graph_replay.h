@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // GraphReplay launches graphs: it enqueues the nodes that a capture has recorded, as tasks on the streams of their
-// branches.
+// branches. A branch consists of the nodes that one stream has recorded.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class GraphReplay {
   static void check_launch(const GraphBody& body, const Stream& stream);
   // Enqueues all nodes of the graph: branch 0 on `stream`, the others on streams of the graph. They are executed after
   // the earlier tasks of `stream` and after the previous launch of the graph. Shares ownership of `body` until they are
-  // complete. Returns the ticket of the last one, which is on `stream`.
+  // complete. Returns the ticket (sequence number in its stream) of the last one, which is on `stream`.
   uint64_t enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream);
 
  private:

@@ -138,15 +138,15 @@ void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uin
 
 void Scheduler::signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& /*lock*/) {
   semaphores_.signal(semaphore, value);
-  take_signal();
+  advance_after_signal();
 }
 
 void Scheduler::fail(TimelineSemaphore& semaphore, std::string reason, const Lock& /*lock*/) {
   semaphores_.fail(semaphore, std::move(reason));
-  take_signal();
+  advance_after_signal();
 }
 
-void Scheduler::take_signal() {
+void Scheduler::advance_after_signal() {
   if (seeded_ != nullptr) {
     seeded_->note_signal();
   } else {

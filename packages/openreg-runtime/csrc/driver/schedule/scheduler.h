@@ -5,16 +5,18 @@
 //   ObjectTable          the streams, events and graphs, behind their handles
 //   CaptureManager       the captures, which record tasks instead of running them
 //   GraphReplay          the launches of graphs
-//   CommandProcessor     the advance of the streams, and the waits between them
+//   CommandProcessor     the heads (oldest tasks) of the streams: passes them to parts that complete them, removes them
+//   Completions          the streams whose head is complete, but not removed yet
 //   Semaphores           the semaphores, and the waits that end when the host signals a value
 //   TimerQueue           the delays of streams
 //   Engines              the streams that are ready for execution, and the tasks in execution
 //   TaskRunner           the selection and execution of an engine's next task
 //   DeferredSchedule     the selection of tasks if they are deferred until the host waits, in one of two orders:
-//     SeededSchedule     the order that a seed selects
+//     SeededSchedule     the order that a seed (OPENREG_SCHEDULE_SEED) selects
 //     SimulatedSchedule  the order of a chip whose time is simulated (SimulatedTime)
 //   EngineThreads        the threads of the engines, which call the TaskRunner
 //   TaskTracer           the reports of all tasks to the SubscriberList
+//   Clock                the time of events and observers: steady, of the seeded schedule, or simulated
 #pragma once
 
 #include <atomic>
@@ -70,7 +72,7 @@ class Scheduler {
   CaptureManager& captures(const Lock& /*lock*/) { return captures_; }
   Semaphores& semaphores(const Lock& /*lock*/) { return semaphores_; }
   Engines& engines(const Lock& /*lock*/) { return engines_; }
-  SubscriberList& observers(const Lock& /*lock*/) { return subscribers_; }
+  SubscriberList& subscribers(const Lock& /*lock*/) { return subscribers_; }
   TaskTracer& tracer(const Lock& /*lock*/) { return tracer_; }
   Stream& stream(orStream_t handle, const Lock& /*lock*/) { return objects_.stream(handle); }
   Event& event(orEvent_t handle, const Lock& /*lock*/) { return objects_.event(handle); }
@@ -97,13 +99,13 @@ class Scheduler {
   // Enqueues a wait for a value, unless the semaphore has reached it. Must be called right after wait_for_capacity().
   // Throws as CaptureManager::check_may_wait_outside() does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
-  // Call Semaphores::signal() and Semaphores::fail(), and advance the streams whose waits end. In a seeded schedule the
-  // engine advances them later.
+  // Call Semaphores::signal() and Semaphores::fail(), and complete the waits that end, so that the next tasks of their
+  // streams can begin. In a seeded schedule, SeededSchedule::next() does so later.
   void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
-  // Blocks until `ticket` of the stream is complete. `device` is the device of the ticket, because the object of a
-  // destroyed stream may be reused on another one. Observers see a wait for `event`, or for the stream if `event` is
+  // Blocks until `ticket` of the stream is complete. `device` is the device of that task, because the object of a
+  // destroyed stream may be reused on another one. Subscribers see a wait for `event`, or for the stream if `event` is
   // null. Throws as Device::check_healthy_since() does if the device has failed, even if it was reset while the call
   // blocked. Throws Error(orErrorNotSupported) if it had to block on an engine thread, and Error(orErrorDeinitialized)
   // if the process exits first.
@@ -163,7 +165,7 @@ class Scheduler {
   void record(Stream& stream, const Task& task, const OperandSpan& operands);
   void empty_all_queues(Lock& lock);
   void set_deferred_schedule(DeferredSchedule* schedule);
-  void take_signal();
+  void advance_after_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
   // Same as wait(), except that `resets` is the value of Device::resets before the task was enqueued.
   void wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event);

@@ -65,7 +65,7 @@ Stream* SeededSchedule::next() {
       pass_time(timer_queue_.earliest() - order_.time());
       continue;
     }
-    if (take_signal()) {
+    if (apply_signal()) {
       continue;
     }
     for (WaitRequest* request : requests_) {
@@ -108,7 +108,7 @@ uint64_t SeededSchedule::longest_sleep() const {
 // if there is none that may take effect now. The time of a signal depends on other threads and processes. Signals
 // therefore take effect only here, and in the order in which the waits were enqueued. The wait sees the value that it
 // needs, even if a greater one was signaled.
-bool SeededSchedule::take_signal() {
+bool SeededSchedule::apply_signal() {
   Stream* first = nullptr;    // the stream with the oldest wait that blocks a request that is not passive
   Stream* present = nullptr;  // the stream with the oldest wait that blocks any request and whose signal has come
   for (const WaitRequest* request : requests_) {

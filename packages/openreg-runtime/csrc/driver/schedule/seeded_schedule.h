@@ -36,10 +36,11 @@ class SeededSchedule final : public DeferredSchedule {
   Stream* next() override;
   // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Returns the time after which next() must be called again, because a signal or a thread that is not a progress
-  // thread has not come for a second.
+  // Returns the time after which next() must be called again, because the schedule waits at most a second for a signal,
+  // or for a thread that is not a progress thread.
   uint64_t longest_sleep() const override;
-  // Executes one task, if any can be executed. On a progress thread, does nothing while other threads are active.
+  // Executes one task, if any can be executed; ignores the ticket (sequence number of a task) unless the program polls.
+  // On a progress thread, does nothing while other threads are active.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
   void after_submit(Lock& lock) override;
@@ -49,7 +50,7 @@ class SeededSchedule final : public DeferredSchedule {
 
  private:
   void request_ended() override;
-  bool take_signal();
+  bool apply_signal();
   bool had_expired(uint64_t begin) const;
   bool has_stalled() const;
   void pass_time(uint64_t nanoseconds);

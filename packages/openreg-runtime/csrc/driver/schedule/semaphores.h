@@ -17,12 +17,13 @@
 
 namespace openreg::driver {
 
-// The handle table of timeline semaphores. When the wait at the head of a stream ends, adds the stream to the list of
-// completions; the caller then calls CommandProcessor::settle(). Guarded by the scheduler's mutex.
+// The handle table of timeline semaphores. When the wait at the head of a stream (its oldest task) ends, adds the
+// stream to the Completions; the caller then calls CommandProcessor::settle(), which removes the wait. Guarded by the
+// scheduler's mutex.
 class Semaphores {
  public:
   // If `deferred` is true, signal() and fail() only store the value or failure, and streams see it after reach() or
-  // fail_wait(), as a seeded schedule requires.
+  // fail_wait(), as a seeded schedule (OPENREG_SCHEDULE_SEED) requires.
   Semaphores(bool deferred, ObjectTable& objects, TaskTracer& tracer, Completions& completions);
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;

@@ -26,7 +26,8 @@ class SimulatedSchedule final : public DeferredSchedule {
 
   Stream* next() override;
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Executes the tasks that begin no later than the host's time. If the program polls, also advances the host's time.
+  // Executes the tasks that begin no later than the host's time. `ticket` is the sequence number of a task in `stream`.
+  // If the program polls, also advances the host's time.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
   // If too many tasks are deferred, executes those that begin no later than the host's time. Tasks that the host

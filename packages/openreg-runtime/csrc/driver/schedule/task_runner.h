@@ -15,8 +15,9 @@
 namespace openreg::driver {
 
 // The part of the scheduler that selects an engine's next task, executes it and records the result. It serves the ready
-// streams by priority, then in the order in which they became ready; while tasks are deferred, the deferred schedule
-// selects instead. Guarded by the scheduler's mutex, which run() releases while the task is executed.
+// streams by priority, then in the order in which they became ready; while tasks are deferred (executed only while the
+// host waits), the DeferredSchedule selects instead. Guarded by the scheduler's mutex, which run() releases while the
+// task is executed.
 class TaskRunner final : public EngineClient {
  public:
   // `deferred_schedule` refers to a pointer of the caller, which is null while tasks are not deferred. The pointer

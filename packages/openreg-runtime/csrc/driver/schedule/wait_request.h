@@ -10,14 +10,15 @@
 
 namespace openreg::driver {
 
-// A host thread's request to execute deferred tasks until a ticket (a task of a stream) is complete, or until a number
-// of tasks was executed. It is met from then on. It is an object on that thread's stack, and in the schedule's list
-// while the thread waits. The engine checks the list between two tasks and stops exactly when the request is met, so
-// that the speed of threads does not influence which tasks are executed. Guarded by the scheduler's mutex.
+// A host thread's request to execute deferred tasks until a ticket (sequence number of a task in its stream) is
+// complete, or until a number of tasks was executed. It is met from then on. It is an object on that thread's stack,
+// and in the schedule's list while the thread waits. The engine checks the list between two tasks and stops exactly
+// when the request is met, so that the speed of threads does not influence which tasks are executed. Guarded by the
+// scheduler's mutex.
 //
-// The request of a progress thread (orThreadSetProgress()) is passive: in a seeded schedule it causes no task to be
-// executed while other threads are active, because its time depends on other processes. It is met by tasks that other
-// requests execute.
+// The request of a progress thread (one that drives communication, orThreadSetProgress()) is passive: in a seeded
+// schedule (OPENREG_SCHEDULE_SEED) it causes no task to be executed while other threads are active, because its time
+// depends on other processes. It is met by tasks that other requests execute.
 class WaitRequest {
  public:
   // Requests tasks until `ticket` of the stream is complete.
@@ -43,8 +44,8 @@ class WaitRequest {
   bool can_wait() const { return !counts_tasks_; }
   // Returns true if the request has ended before the requested number of tasks was executed.
   bool has_given_up() const { return gave_up_; }
-  // Returns the stream at whose head is the semaphore wait that blocks the ticket, directly or through waits for other
-  // streams. Returns null if no semaphore wait blocks it.
+  // Returns the stream at whose head (oldest task) is the semaphore wait that blocks the ticket, directly or through
+  // waits for other streams. Returns null if no semaphore wait blocks it.
   Stream* blocking_stream() const {
     Stream* stream = stream_;
     uint64_t ticket = ticket_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Clock is the clock of events and observers. It selects one of three clocks: the steady clock, that of a seeded
-// schedule, or simulated time.
+// schedule (OPENREG_SCHEDULE_SEED), or simulated time (orSubscribeTime).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace openreg::driver {
 
-// The clock of events and observers, in nanoseconds. It reads the clock of the seeded schedule if OPENREG_SCHEDULE_SEED
-// is set, simulated time while a subscriber supplies it (orSubscribeTime), and the steady clock otherwise. Guarded by
-// the scheduler's mutex, as the first two clocks are.
+// The clock of events and observers, in nanoseconds. It reads the clock of the seeded schedule if there is a seed,
+// simulated time while a subscriber supplies it, and the steady clock otherwise. Guarded by the scheduler's mutex, as
+// the first two clocks are.
 class Clock {
  public:
   // `order` is the clock of the seeded schedule. Null without a seed.
   Clock(const SeededOrder* order, const SimulatedTime& simulated) : order_(order), simulated_time_(simulated) {}
 
-  // Returns the time of the device. While time is simulated, that is the time of the task that the command processor
+  // Returns the time of the device. While time is simulated, that is the time of the task that the CommandProcessor
   // handles.
   uint64_t time() const {
     if (order_ != nullptr) {

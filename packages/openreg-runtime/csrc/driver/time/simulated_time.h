@@ -41,7 +41,8 @@ class SimulatedTime {
   // Advances the host's time to `time`, unless it is later already. Called when a host thread has waited until then.
   void wait_until(uint64_t time) { host_ = std::max(host_, time); }
   // Advances the host's time by `nanoseconds`, the duration of enqueuing the stream's newest task, and records the
-  // result as the time of its launch. Must be called once for each task, when it gets its ticket.
+  // result as the time of its launch. Must be called once for each task, when it gets its ticket (sequence number in
+  // its stream).
   void enqueue(const Stream& stream, uint64_t nanoseconds);
 
   // Returns the time at which the stream's head can begin if its engine is free.
@@ -62,7 +63,7 @@ class SimulatedTime {
   // Returns the time at which a complete task ended. Returns 0 if that was before simulated time began.
   uint64_t end_of(const Stream& stream, uint64_t ticket) const;
 
-  // Return and set the time that Clock::time() returns. The command processor sets it to the time of the task that it
+  // Return and set the time that Clock::time() returns. The CommandProcessor sets it to the time of the task that it
   // handles.
   uint64_t shown() const { return shown_; }
   void show(uint64_t time) { shown_ = time; }

@@ -35,8 +35,8 @@ class OPENREG_RUNTIME_API Aliases {
   // operation, for every other tensor and for one that reaches beyond its storage.
   at::Tensor operator()(const at::Tensor& tensor);
 
-  // Returns the descriptor from which the engine thread, which executes the kernel, makes the alias later. This costs
-  // the calling thread less than operator(). Accepts the tensors that operator() accepts and throws its errors.
+  // Returns the descriptor from which the thread that executes the kernel makes the alias later. This costs the calling
+  // thread less than operator(). Accepts the tensors that operator() accepts and throws its errors.
   AliasRecord record(const at::Tensor& tensor);
 
   // Returns an alias of a CPU tensor. A launch needs it because it must not own the tensor, which may have a Python
@@ -45,14 +45,15 @@ class OPENREG_RUNTIME_API Aliases {
   // if the tensor reaches beyond its storage.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
-  // Sets the access that is reported to observers for the tensors of later calls. It is orAccessRead at first.
+  // Sets the access that is reported to observers (tools such as profilers and sanitizers) for the tensors of later
+  // calls. It is orAccessRead at first.
   Aliases& as(orAccess access) {
     access_ = access;
     return *this;
   }
 
-  // Returns the operands of all tensors so far, for the argument of launch(). Returns null if Operands::wanted() was
-  // false when this object was made. Valid as long as this object.
+  // Returns the operands of all tensors so far, for the argument of launch(). Returns null if no observer required
+  // operands (Operands::wanted()) when this object was made. Valid as long as this object.
   const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
 
   // `operation` is the operation's name in error messages. It must outlive this object.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptors of aliases: the values from which an engine thread makes the aliases of a launch (see alias.h) when it
-// executes the kernel. Also the storages of those aliases.
+// Descriptors of aliases: the values from which the aliases of a launch (CPU tensors over the bytes of device tensors,
+// see alias.h) are made when an engine thread executes the kernel. Also the storages of those aliases.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,7 +18,7 @@ namespace openreg::runtime {
 
 // The storages of the aliases of one execution of a kernel. Aliases (alias.h) numbers the storages of a launch from 0,
 // and aliases share a storage if their tensors do. All storages of an object contain either the bytes of the tensors or
-// stand-ins. A stand-in is host memory filled with zeros, with which a kernel can be tried without access to the
+// stand-ins. A stand-in is host memory filled with zeros, with which any thread can try a kernel without access to the
 // device's memory. Not thread-safe.
 class OPENREG_RUNTIME_API AliasStorages {
  public:

@@ -68,15 +68,16 @@ void launch_made(const char* name, c10::Stream stream, Make&& make, const Operan
 }
 
 // Enqueues `kernel()` on a stream. Blocks only if the queue is full, if launches are synchronous
-// (OPENREG_LAUNCH_BLOCKING) or if tasks are deferred, and releases the GIL while it blocks. The callable is moved into
-// the launch, and the engine thread destroys it. It must therefore own no device tensor and nothing that has a Python
-// object. It must not change its captures, because a graph may execute it again. An exception that it throws becomes
-// the device's sticky error, whose text contains `name`.
+// (OPENREG_LAUNCH_BLOCKING) or if tasks are deferred (executed only while the host waits, as with
+// OPENREG_SCHEDULE_SEED), and releases the GIL while it blocks. The callable is moved into the launch, and the engine
+// thread destroys it. It must therefore own no device tensor and nothing that has a Python object. It must not change
+// its captures, because a graph may execute it again. An exception that it throws becomes the device's sticky error,
+// whose text contains `name`.
 //
 // `name` must stay valid until the kernel has run. A literal and the name in an operator's schema do.
 //
-// `operands` are all memory that the kernel reads and writes. They may be null if no observer requires them (see
-// Operands::wanted()), or if they are unknown.
+// `operands` are all memory that the kernel reads and writes. They may be null if no observer, such as a profiler or a
+// sanitizer, requires them (see Operands::wanted()), or if they are unknown.
 //
 // Throws the device's sticky error, a c10::AcceleratorError. Throws c10::Error inside a callback of observe_memory().
 // Thread-safe.

@@ -57,12 +57,14 @@ typedef struct orLaunchEntry {
   /* Offset in bytes from a device address to its address in the kernel view, the mapping of device memory that kernels
    * dereference. */
   ptrdiff_t kernel_view_offset;
-  /* Enqueues the kernel. Blocks while the stream's queue is full, and releases the GIL while it blocks. Returns the
-   * errors of orLaunchKernel(). A capturing stream records the launch with its copy of the arguments, which the graph
-   * owns, so the kernel must not change them. After Python was finalized, the GIL cannot be acquired. A call that has
-   * released the GIL then does not return: its thread ends, or sleeps until the process ends. */
+  /* Enqueues the kernel. Blocks while the stream's queue is full, and releases the GIL while it blocks. Returns
+   * orErrorInvalidValue or orErrorInvalidDevice if a member of `launch` is invalid, orErrorUnknown inside a callback of
+   * observe_memory() (memory_observer.h), and the errors of orLaunchKernel(). A capturing stream records the launch
+   * with its copy of the arguments, which the graph owns, so the kernel must not change them. After Python was
+   * finalized, the GIL cannot be acquired. A call that has released the GIL then does not return: its thread ends, or
+   * sleeps until the process ends. */
   orError_t (*launch)(const orLaunch* launch);
-  /* Returns 1 if observers require operands, else 0, as orOperandsWanted() does. */
+  /* Returns 1 if observers, such as profilers, require operands, else 0, as orOperandsWanted() does. */
   int (*operands_wanted)(void);
   /* Returns the text (function, cause, remedy) of the calling thread's last failure in this table or in
    * orGetLaunchEntry(), or an empty text. Valid until the thread's next such failure. */

@@ -58,10 +58,10 @@ class OPENREG_RUNTIME_API CallReasonGuard {
 };
 
 // A guard for code that holds a lock while it launches. Tools record the context of each launch, its Python stack, for
-// which they need the GIL. If observers require operands, the constructor calls the hooks of orSetEnqueueHook() and
-// ToolHooks::before_memory, so that tools record the stack then. Until the destructor, launch_context_is_fixed()
-// returns true and tools use that stack, so that no thread blocks on the GIL while it holds the lock. Create the guard
-// before the lock is taken.
+// which they need the GIL. If observers (such tools) require operands, the constructor calls the hooks of
+// orSetEnqueueHook() and ToolHooks::before_memory, so that tools record the stack then. Until the destructor,
+// launch_context_is_fixed() returns true and tools use that stack, so that no thread blocks on the GIL while it holds
+// the lock. Create the guard before the lock is taken.
 class OPENREG_RUNTIME_API LaunchContextGuard {
  public:
   LaunchContextGuard() noexcept;

@@ -25,7 +25,7 @@ def _register_random_states(utils: ModuleType) -> None:
 
 def _refuse_inductor(_registry: ModuleType) -> None:
     """Makes Inductor raise an error that names the package that generates code, if that is not installed."""
-    if not _providers.is_brought("compile"):
+    if not _providers.is_provided("compile"):
         from openreg_runtime.openreg import _inductor
 
         _inductor.refuse()

@@ -45,13 +45,13 @@ def _wrap_export(original: Any) -> Any:
     def dlpack(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONIZATION, **options: Any) -> Any:
         capsule = original(self, stream=stream, **options)  # raises, before a stream waits, if export is impossible
         if self.device.type == "openreg" and stream != _NO_SYNCHRONIZATION:
-            _let_wait(stream, self.device.index)
+            _make_stream_wait(stream, self.device.index)
         return capsule
 
     return dlpack
 
 
-def _let_wait(consumer: int | None, device: int) -> None:
+def _make_stream_wait(consumer: int | None, device: int) -> None:
     """Makes the consumer's stream wait for the tasks that are in the device's current stream now."""
     producer = current_stream(device)
     handle = _C._default_stream_id(device) if consumer in _DEFAULT_STREAM else consumer

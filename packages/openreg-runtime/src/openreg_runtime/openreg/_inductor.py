@@ -23,7 +23,7 @@ _MESSAGE = (
 )
 
 
-class _Refusal(CustomGraphModulePass):
+class _MissingCodegenPass(CustomGraphModulePass):
     """A pass that raises the error. Inductor runs it before code generation on each graph with the device."""
 
     def __call__(self, gm: GraphModule) -> NoReturn:
@@ -34,7 +34,7 @@ class _Refusal(CustomGraphModulePass):
         return "openreg without a code generator"
 
 
-class _NoCodeGenerator:
+class _MissingCodegen:
     """A code generator whose constructor raises the error, because Inductor may create one without running passes."""
 
     supports_caching = True  # Inductor reads this attribute of the class before it runs a pass
@@ -51,5 +51,5 @@ class _NoCodeGenerator:
 def refuse() -> None:
     """Registers pass and code generator, unless a package has registered a code generator for the device."""
     if get_scheduling_for_device("openreg") is None:
-        none: Any = _NoCodeGenerator
-        register_backend_for_device("openreg", none, none, none, none, _Refusal())
+        none: Any = _MissingCodegen
+        register_backend_for_device("openreg", none, none, none, none, _MissingCodegenPass())

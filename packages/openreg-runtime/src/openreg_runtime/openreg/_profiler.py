@@ -33,5 +33,5 @@ def warn_that_nothing_is_recorded() -> None:
 
 def register_with_profiler() -> None:
     """Registers a profiler that only warns, unless a package provides one, because PyTorch accepts only one."""
-    if not _providers.is_brought("profiler"):
+    if not _providers.is_provided("profiler"):
         _C._register_silent_profiler()

@@ -12,9 +12,11 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     """Allows waits of the host for a stream (0, ``"default"``), warns (1, ``"warn"``) or raises (2, ``"error"``).
 
     The mode concerns reading a result (``item()``, ``cpu()``), copies that are not asynchronous, operators that fall
-    back to the CPU, and ``Stream.synchronize()``. It does not concern ``synchronize()``, ``empty_cache()`` and waits
-    for events, which programs call on purpose. It applies to all threads. Raises ValueError for another mode. It
-    corresponds to ``torch.cuda.set_sync_debug_mode``.
+    back to the CPU, operators that wait for their own kernel, and ``Stream.synchronize()``. An operator waits for its
+    kernel if the shape of its result depends on data, as with ``nonzero()``, or if only the data show an error that the
+    call has to raise. The mode does not concern ``synchronize()``, ``empty_cache()`` and waits for events, which
+    programs call on purpose. It applies to all threads. Raises ValueError for another mode. It corresponds to
+    ``torch.cuda.set_sync_debug_mode``.
     """
     mode = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
     if mode not in range(len(_MODES)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prepares a process to test a device: imports the backend, and checks that the device exists."""
+"""Prepares a worker process to test a device: imports the backend, and checks that the device exists."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class NoDeviceError(Exception):
 
 @dataclass(frozen=True)
 class Setup:
-    """A task that prepares a worker for the device under test."""
+    """A picklable object whose `run()` prepares a worker process for the device under test."""
 
     device: str
     imports: tuple[str, ...] = ()  # the modules that register the backend
-    manifest: Manifest = field(default_factory=Manifest)
+    manifest: Manifest = field(default_factory=Manifest)  # the file of the backend's expected failures
 
     def run(self) -> dict[str, Any]:
         """Returns the version of torch and the number of devices. Raises NoDeviceError if there is no device."""
         warnings.simplefilter("ignore")
-        if self.manifest.path:
+        if self.manifest.path:  # the manifest may name Python modules beside it
             sys.path.insert(0, str(Path(self.manifest.path).resolve().parent))
         import torch
 
@@ -39,9 +39,9 @@ class Setup:
             True
         )  # otherwise a once-only warning would appear on the CPU or on the device, not on both
         count = 1 if self.device == "cpu" else _count(self.device, self.imports)
-        from .operators import subject
+        from .operators import device_under_test
 
-        subject.examine_device(self.device, self.manifest)
+        device_under_test.set_device(self.device, self.manifest)
         return {"torch": torch.__version__, "devices": count}
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The results of a run, written to the terminal, to a JSON or HTML file, and to a file for PyTorch's CI relay."""
+"""The scorecard, the results of a run: written to the terminal, to a JSON or HTML file, and for PyTorch's CI relay.
+
+The CI relay is PyTorch's service that receives the results of the CI of backends outside of its repository.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,13 @@ class ConformanceResult:
 
     suite: str
     name: str  # suite::test
-    status: Status  # excused: an expected failure of the manifest
+    status: Status  # excused: it failed, as the manifest (the file of the backend's expected failures) lists
     reason: str = ""  # why it failed or was skipped
-    promises: tuple[str, ...] = ()  # the rows of openreg-doctor's table of hooks that the test covers
+    promises: tuple[
+        str, ...
+    ] = ()  # the rows of the hook table that the test covers: keys of openreg-doctor's hooks.toml
     seconds: float = 0.0
-    excluded: bool = False  # skipped by the manifest
+    excluded: bool = False  # True: skipped because the manifest says so
 
 
 @dataclass

@@ -21,16 +21,16 @@ from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
-from .operators.tasks import APART, CHECKS, COMPILED, ON_DEMAND, TABLE
+from .operators.tasks import CHECKS, COMPILED, FLAGS, ON_DEMAND, TABLE
 from .pool import FailedTask, Processes, WorkerPool
 
 if TYPE_CHECKING:
     from .card import Card
 
-PASSED, PROBLEMS, WRONG_USE = 0, 1, 2
-OPERATORS = "operators"
-_MORE_THAN_A_DAY = 86401
-_DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16", "float16", "first")
+PASSED, PROBLEMS, WRONG_USE = 0, 1, 2  # the exit statuses
+OPERATORS = "operators"  # the suite of PyTorch's table of operators, which has no file in the folder suites
+_MORE_THAN_A_DAY = 86401  # seconds
+_DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16", "float16", "first")  # "first": the first of each entry
 
 _EPILOG = """\
 exit status: 0 no problems; 1 problems, or a suite of which all tests were skipped although no manifest excludes it;
@@ -229,10 +229,10 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         "shard": options.shard,
     }
     # Unless kernels are deferred, a flag may change before or after a kernel runs, so there is nothing to test.
-    checks = [check for check in options.check or CHECKS if check != APART or setup.manifest.flags_environment]
+    checks = [check for check in options.check or CHECKS if check != FLAGS or setup.manifest.flags_environment]
     if not checks:
         raise WrongUseError(
-            f"--check {APART} needs variables that defer all kernels until the host waits; pass a --manifest with "
+            f"--check {FLAGS} needs variables that defer all kernels until the host waits; pass a --manifest with "
             "[flags] environment = { ... }"
         )
     if options.quick:
@@ -241,8 +241,8 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
     dtypes = options.dtype or (["float32"] if checks == [COMPILED] else [])
     card.operators.append(operators.run(setup, dtypes, options.op, checks, **shared))
     more = setup.manifest.flag_table
-    if APART in checks and more and options.table == TABLE and not options.op:
-        card.operators.append(operators.run(setup, options.dtype, (), (APART,), **{**shared, "table": more}))
+    if FLAGS in checks and more and options.table == TABLE and not options.op:
+        card.operators.append(operators.run(setup, options.dtype, (), (FLAGS,), **{**shared, "table": more}))
 
 
 def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None) -> int:
@@ -341,7 +341,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 
 def _setup(options: argparse.Namespace) -> Setup:
-    """Returns the task that prepares the workers. Raises WrongUseError if the options name no usable backend."""
+    """Returns the function that prepares the worker processes. Raises WrongUseError without a usable backend."""
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError as error:

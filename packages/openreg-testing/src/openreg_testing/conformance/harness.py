@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fixtures and the decorator of the suites' tests, and the pytest plug-in that runs them in a worker.
+"""The fixtures and the decorator of the suites' tests, and the pytest plug-in for the processes that run them.
 
-The docstring of a test states what PyTorch expects, and `promise` names the rows of the table of hooks that it covers.
-That table is a file of openreg-doctor, with a row for each hook, name or registration of a backend that PyTorch uses.
-If a backend has not implemented an optional row, its test is skipped with the reason.
+The docstring of a test states what PyTorch expects. The decorator `covers` names the rows of the hook table that the
+test covers. That table is the file hooks.toml of openreg-doctor, with a row for each hook, name or registration of a
+backend that PyTorch uses. The key of a row is "group.name", such as "guard.getStream". If a backend has not implemented
+an optional row, its test is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import pytest
 if TYPE_CHECKING:
     import torch
 
-    from openreg_doctor.table import Row
+    from openreg_doctor.table import HookRow
 
 
 class DeviceUnderTest:
-    """The device under test, as tests use it."""
+    """The device that the kit tests, with what tests need of it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,19 +76,19 @@ class DeviceUnderTest:
 
     def wait(self) -> None:
         """Synchronizes with the current device."""
-        from .operators import subject
+        from .operators import device_under_test
 
-        subject.synchronize(self.name)
+        device_under_test.synchronize(self.name)
 
 
-def promise(*rows: str) -> pytest.MarkDecorator:
-    """Returns a mark with the rows of the doctor's table of hooks that a test covers, such as "guard.getStream"."""
-    return pytest.mark.promise(*rows)
+def covers(*row_keys: str) -> pytest.MarkDecorator:
+    """Returns a mark with what a test covers: keys of openreg-doctor's hooks.toml, such as "guard.getStream"."""
+    return pytest.mark.covers(*row_keys)
 
 
 @functools.cache
-def rows() -> dict[str, Row]:
-    """Returns the rows of the table of hooks by name."""
+def hook_rows() -> dict[str, HookRow]:
+    """Returns the rows of the hook table by key."""
     from openreg_doctor import table
 
     return {row.key: row for group in table.read() for row in group.rows}
@@ -95,27 +96,30 @@ def rows() -> dict[str, Row]:
 
 @pytest.fixture
 def device() -> Iterator[DeviceUnderTest]:
-    """The device under test. After the test, the first device is current again and has no pending tasks."""
+    """The device under test, which may be the CPU; tests of features that the CPU lacks use `accelerator` instead.
+
+    After the test, the first device is current again and has no pending tasks.
+    """
     import torch
 
-    from .operators import subject
+    from .operators import device_under_test
 
-    name = subject.device()
+    name = device_under_test.device()
     torch.manual_seed(2026)
     here = DeviceUnderTest(name)
     yield here
     try:
         if not here.is_cpu:
             torch.accelerator.set_device_index(0)
-            subject.synchronize(name)  # reports an asynchronous error with the test that launched the kernel
+            device_under_test.synchronize(name)  # reports an asynchronous error with the test that launched the kernel
     except RuntimeError as error:
-        if not subject.is_unclaimed(error):
+        if not device_under_test.is_unimplemented(error):
             raise
 
 
 @pytest.fixture
 def accelerator(device: DeviceUnderTest) -> DeviceUnderTest:
-    """The device under test, for tests of features that the CPU does not have."""
+    """The device under test, as `device`, for tests of features that the CPU lacks. On the CPU the test is skipped."""
     if device.is_cpu:
         pytest.skip("the CPU is not an accelerator")
     return device
@@ -123,21 +127,24 @@ def accelerator(device: DeviceUnderTest) -> DeviceUnderTest:
 
 @pytest.fixture
 def streams(accelerator: DeviceUnderTest) -> DeviceUnderTest:
-    """The device under test, for tests that need streams."""
+    """The device under test, as `accelerator`, for tests that need streams.
+
+    Creating a stream raises if the backend has none. Then the test is skipped, or fails if it covers a required row.
+    """
     import torch
 
     torch.Stream(accelerator.first)
     return accelerator
 
 
-def promises_of(item: pytest.Item) -> tuple[str, ...]:
-    """Returns the rows of the table of hooks that a test covers."""
-    return tuple(row for mark in item.iter_markers("promise") for row in mark.args)
+def covered_rows(item: pytest.Item) -> tuple[str, ...]:
+    """Returns the keys of the rows of the hook table that a test covers."""
+    return tuple(key for mark in item.iter_markers("covers") for key in mark.args)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark `promise`."""
-    config.addinivalue_line("markers", "promise(*rows): rows of the table of hooks that the test covers")
+    """Registers the mark `covers`."""
+    config.addinivalue_line("markers", "covers(*row_keys): rows of the hook table that the test covers")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -146,31 +153,32 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: Any = yield
     if report.failed:
         error = call.excinfo.value if call.excinfo is not None else None
-        required = any(rows()[row].required for row in promises_of(item))
+        required = any(hook_rows()[key].required for key in covered_rows(item))
         message = str(error).strip() or type(error).__name__
-        if not required and isinstance(error, (RuntimeError, ValueError, AttributeError)) and _is_unclaimed(error):
+        if not required and isinstance(error, (RuntimeError, ValueError, AttributeError)) and _is_unimplemented(error):
             report.outcome = "skipped"
             report.longrepr = ("", 0, f"not claimed: {message.splitlines()[0][:300]}")
         else:
             text = message if isinstance(error, AssertionError) else _with_type(error)
             lines = [line for line in text.splitlines() if line.strip()][:12]
-            report.conformance = explain_failure(expectation(item), "\n  ".join(lines), promises_of(item))
+            report.conformance = explain_failure(expectation(item), "\n  ".join(lines), covered_rows(item))
     return report
 
 
 def _with_type(error: BaseException | None) -> str:
+    """Returns the type and the message of an exception."""
     return f"{type(error).__name__}: {error}".strip()
 
 
-def _is_unclaimed(error: BaseException) -> bool:
+def _is_unimplemented(error: BaseException) -> bool:
     """Returns True if an error means that the backend has not implemented an interface."""
-    from .operators import subject
+    from .operators import device_under_test
 
     if isinstance(error, AttributeError):  # a name that the device module lacks; the module may be any object
-        name = subject.device()
-        of_module = error.obj is not None and error.obj is subject.module(name)
+        name = device_under_test.device()
+        of_module = error.obj is not None and error.obj is device_under_test.module(name)
         return of_module or bool(re.search(rf"module '[\w.]*{re.escape(name)}[\w.]*' has no attribute", str(error)))
-    return subject.is_unclaimed(error)
+    return device_under_test.is_unimplemented(error)
 
 
 def expectation(item: pytest.Item) -> str:
@@ -178,9 +186,9 @@ def expectation(item: pytest.Item) -> str:
     return " ".join((getattr(getattr(item, "function", None), "__doc__", None) or "").split())
 
 
-def explain_failure(expects: str, observed: str, promises: Sequence[str]) -> str:
+def explain_failure(expects: str, observed: str, row_keys: Sequence[str]) -> str:
     """Returns the reason of a failure: what PyTorch expects, what was observed, and the users of each covered row."""
     text = [f"PyTorch expects: {expects}" if expects else "", observed]
-    for row in map(rows().__getitem__, promises):
+    for row in map(hook_rows().__getitem__, row_keys):
         text.append(f"{row.key} is used by {row.reader}" + (f"; without it {row.cost}" if row.cost else ""))
     return "\n  ".join(line for line in text if line)

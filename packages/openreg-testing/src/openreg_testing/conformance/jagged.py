@@ -20,7 +20,7 @@ CRASHES_BACKWARD = ("split_with_sizes",)
 
 
 def entries() -> list[Any]:
-    """Returns the entries of the table that accept jagged tensors in one of DTYPES."""
+    """Returns the entries of the table (OpInfo) that accept jagged tensors in one of DTYPES."""
     return [op for op in njt_op_db if op.supports_njt and dtype_of(op) is not None]
 
 

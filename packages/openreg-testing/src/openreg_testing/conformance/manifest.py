@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The manifest of a backend: a TOML file of the operators and tests that fail or are skipped, each with its reason.
 
-An entry under [operators] has a name of PyTorch's table (OpInfo.full_name, or a pattern such as "fft.*"). An entry
-under [tests] has the name of a test of the kit, such as "streams::test_work_on_one_stream_is_in_order". An entry under
-[pytorch] has the name of one of PyTorch's own tests. An entry under [[differing]] has one reason for many operators. A
-file that ends in .yaml or .yml has torch-spyre's format (see ``spyre``).
+An entry under [operators] has a name of PyTorch's table of operators, whose items (OpInfo) are also called entries: an
+OpInfo.full_name, or a pattern such as "fft.*". An entry under [tests] has the name of a test of the kit, such as
+"streams::test_work_on_one_stream_is_in_order". An entry under [pytorch] has the name of one of PyTorch's own tests. An
+entry under [[differing]] has one reason for many operators. A file that ends in .yaml or .yml has torch-spyre's format
+(see ``spyre``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class OperatorExpectations:
 
     fails: str = ""  # it may fail; a whole run reports a problem if it passes
     skip: str = ""  # it is not run
-    late: str = ""  # wrong inputs cause asynchronous errors, because only the kernel can check the values
+    allows_asynchronous_error: str = ""  # key `late`: only the kernel can check the values of inputs, after the call
     strides: str = ""  # the strides of results of random calls may differ from the CPU's
     deterministic: str = ""  # under deterministic algorithms PyTorch computes it in Python, except on the CPU
     more_dtypes: str = ""  # supports common dtypes that neither the CPU nor PyTorch's list for CUDA supports
@@ -49,14 +50,14 @@ class OperatorExpectations:
 class Exclusion:
     """The expectations for a test. Each text is a reason, or empty."""
 
-    fails: str = ""
-    skip: str = ""
+    fails: str = ""  # it may fail
+    skip: str = ""  # it is not run
     strict: bool = True  # with `fails`: the run reports a problem if the test passes
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A flag of PyTorch that kernels read when they run, with their operators, the reason and the visible effect."""
+class FlagReading:
+    """A flag of PyTorch that the kernels of some operators read when they run, with the reason and the effect."""
 
     flag: str
     operators: tuple[str, ...]
@@ -73,8 +74,8 @@ class Manifest:
     imports: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # variables of all processes that run tests
     flags_environment: Mapping[str, str] = field(default_factory=dict)  # variables that defer kernels until a wait
-    flag_table: str = ""  # module:attribute of further entries for the check "flags"
-    read_late: tuple[Reading, ...] = ()
+    flag_table: str = ""  # module:attribute of another table of operators, for the check "flags"
+    flag_readings: tuple[FlagReading, ...] = ()  # key `read_late`
     native: Mapping[str, int] = field(default_factory=dict)  # minimal number of entries without a fallback, by dtype
     most_failing: int | None = None  # maximal number of entries with `fails`
     only_listed: bool = False  # operators without an entry are not run
@@ -159,7 +160,12 @@ def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:
     return _Parser(data, path, torch).manifest()
 
 
-_TEXTS = tuple(item.name for item in fields(OperatorExpectations) if item.type == "str")
+# The keys of an entry under [operators] whose values are texts, with the attributes that contain them.
+_TEXTS = {
+    {"allows_asynchronous_error": "late"}.get(item.name, item.name): item.name
+    for item in fields(OperatorExpectations)
+    if item.type == "str"
+}
 # The keys that each table accepts, with the types of their values.
 _TOP = {
     "device": str,
@@ -222,7 +228,7 @@ class _Parser:
             environment=self.texts(top.get("environment", {}), "[environment]"),
             flags_environment=self.texts(flags.get("environment", {}), "[flags] environment"),
             flag_table=flags.get("table", ""),
-            read_late=tuple(self.reading(item) for item in flags.get("read_late", [])),
+            flag_readings=tuple(self.reading(item) for item in flags.get("read_late", [])),
             native=self.counts(expect.get("native", {}), "[expect] native"),
             most_failing=expect.get("most_failing"),
             only_listed=top.get("only_listed", False),
@@ -293,7 +299,7 @@ class _Parser:
         return not self.torch or _release(entry.get("since", "")) <= self.torch
 
     def operator(self, entry: Mapping[str, Any], where: str) -> OperatorExpectations:
-        texts = {key: self.reason(entry[key], f"{where} {key}") for key in _TEXTS if key in entry}
+        texts = {name: self.reason(entry[key], f"{where} {key}") for key, name in _TEXTS.items() if key in entry}
         differs = {}
         for check, value in entry.get("differs", {}).items():
             item = {"reason": value} if isinstance(value, str) else value
@@ -341,11 +347,11 @@ class _Parser:
         texts = {key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry}
         return Exclusion(texts.get("fails", ""), texts.get("skip", ""), entry.get("strict", True))
 
-    def reading(self, value: Any) -> Reading:
+    def reading(self, value: Any) -> FlagReading:
         where = "[[flags.read_late]]"
         entry = self.complete(value, where, _READING)
         names = self.names(entry["operators"], f"{where} operators")
-        return Reading(entry["flag"], names, entry["reason"], entry["effect"])
+        return FlagReading(entry["flag"], names, entry["reason"], entry["effect"])
 
 
 def _release(version: str) -> tuple[int, ...]:

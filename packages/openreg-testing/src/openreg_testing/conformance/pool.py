@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pool of processes for tasks that may crash or hang. The pool replaces the process of a task that does.
+"""A pool of worker processes for tasks that may crash or hang. The pool replaces the process of a task that does.
 
-A task is an object with a method ``run()`` whose result can be pickled. A started process runs the *preparing tasks* of
-the pool, which import modules and use no device. Then it forks a second process, which runs the other tasks. A crash of
-that one costs milliseconds, because another one is forked. Forking is impossible if, for example, a backend uses its
-device when it is imported. Then the started process runs the tasks itself, and a crash costs a new start.
+A task, here, is a picklable object with a method ``run()`` whose result can be pickled. A started process runs the
+*preparing tasks* of the pool, which import modules and use no device. Then it forks a second process, which runs the
+other tasks. A crash of that one costs milliseconds, because another one is forked. Forking is impossible if, for
+example, a backend uses its device when it is imported. Then the started process runs the tasks itself, and a crash
+costs a new start.
 
 A process that forks has run only preparing tasks, so the next pool can reuse it (``Processes``).
 """
@@ -26,22 +27,22 @@ _FRAME = re.compile(r'\s+File "(.+)", line (\d+) in (\S+)')  # as faulthandler w
 START_LIMIT = 300.0  # seconds for a process to start and run the preparing tasks
 # The processes share the cores, so more threads in each of them would only slow them down.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-SERVED_BY = "openreg_testing.conformance.pool:serve"
+SERVED_BY = "openreg_testing.conformance.pool:serve"  # the function that a started process calls for each request
 
 
 class WorkerTask(Protocol):
-    """An object that a worker runs."""
+    """A picklable object that a worker process runs."""
 
     def run(self) -> Any:
-        """Runs in the worker. Returns a value that can be pickled, or a CompletedTask or FailedTask."""
+        """Runs in the worker process. Returns a value that can be pickled, or a CompletedTask or FailedTask."""
 
 
 @dataclass(frozen=True)
 class CompletedTask:
-    """The value that a task returned; `spent` is true if its process must be replaced."""
+    """The value that a task returned."""
 
     value: Any
-    spent: bool = False
+    process_unusable: bool = False  # True: the process must be replaced, because it can no longer use the device
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,13 @@ class Prepare:
             if isinstance(outcome, FailedTask):
                 return outcome
             outcomes.append(outcome)
-        _Host.begin()
-        return CompletedTask((outcomes[0].value, _Host.server is not None))
+        _ForkingHost.begin()
+        return CompletedTask((outcomes[0].value, _ForkingHost.server is not None))
 
 
 @dataclass(frozen=True)
-class Limited:
-    """A request to run a task within `limit` seconds; with `fresh`, in a fork that has run no other task."""
+class RunRequest:
+    """A request to a started process: to run a task within `limit` seconds; with `fresh`, in a new fork."""
 
     task: WorkerTask
     limit: float
@@ -95,10 +96,10 @@ class Limited:
 
     def run(self) -> CompletedTask | FailedTask:
         """Runs the task in a fork if the process forks, otherwise in the process itself."""
-        return _Host.run(self.task, self.limit, self.fresh)
+        return _ForkingHost.run(self.task, self.limit, self.fresh)
 
 
-def serve(request: Prepare | Limited) -> CompletedTask | FailedTask:
+def serve(request: Prepare | RunRequest) -> CompletedTask | FailedTask:
     """Handles a request in a started process."""
     return request.run()
 
@@ -114,8 +115,8 @@ def attempt(task: WorkerTask) -> CompletedTask | FailedTask:
     return value if isinstance(value, (CompletedTask, FailedTask)) else CompletedTask(value)
 
 
-class _Host:
-    """The fork server of this process, and its current worker. Both are None unless this process forks."""
+class _ForkingHost:
+    """The fork server of this started process, and its current fork. Both are None unless this process forks."""
 
     server: forks.ForkServer | None = None
     worker: forks.Worker | None = None
@@ -145,7 +146,7 @@ class _Host:
         found = cls.worker.ask(task, limit)
         outcome = FailedTask(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         assert isinstance(outcome, (CompletedTask, FailedTask))
-        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.spent):
+        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.process_unusable):
             cls.worker.end()
             cls.worker = None
             return CompletedTask(outcome.value) if isinstance(outcome, CompletedTask) else outcome
@@ -260,10 +261,10 @@ class WorkerPool:
             return FailedTask(f"the process did not start: {process.reason}", process.output)
         # A process that forks enforces the timeout on its fork and survives; it may need longer to start that fork.
         timeout = self.limit + START_LIMIT if process.forks else self.limit
-        found = process.worker.ask(Limited(task, self.limit, fresh), timeout)
+        found = process.worker.ask(RunRequest(task, self.limit, fresh), timeout)
         outcome = FailedTask(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         assert isinstance(outcome, (CompletedTask, FailedTask))
-        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.spent):
+        if isinstance(found, forks.Lost) or (isinstance(outcome, CompletedTask) and outcome.process_unusable):
             process.worker.end()
         else:
             self.spare.put(process)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a manifest in torch-spyre's format: YAML with `test_suite_config`, which lists tests and supported operators.
+"""Reads a manifest, the file of a backend's expected failures, in the format of torch-spyre (IBM's backend).
+
+The format is YAML with `test_suite_config`, which lists tests and supported operators:
 
     test_suite_config:
       files:

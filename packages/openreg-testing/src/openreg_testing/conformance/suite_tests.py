@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the tests of the folder ``suites`` in workers, each of which runs pytest on one test at a time."""
+"""Runs the tests of the folder ``suites`` in worker processes, each of which runs pytest on one test at a time."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ class SuiteError(Exception):
 
 
 @dataclass(frozen=True)
-class Listed:
+class CollectedTest:
     """A collected test of a suite."""
 
     suite: str
     name: str  # suite::test, as manifests name it
     node: str  # file::test, as pytest names it
-    promises: tuple[str, ...]  # the rows of the table of hooks that it covers
+    covers: tuple[str, ...]  # the rows of the hook table that it covers: keys of openreg-doctor's hooks.toml
     expects: str  # its docstring: what PyTorch expects
 
 
 @dataclass(frozen=True)
-class Collect:
-    """A task that collects the tests of suites."""
+class CollectTests:
+    """A picklable object whose `run()`, in a worker process, collects the tests of suites."""
 
     suites: tuple[str, ...]
 
-    def run(self) -> list[Listed]:
+    def run(self) -> list[CollectedTest]:
         """Returns the tests. Raises SuiteError if pytest cannot collect them."""
         recorder = _PytestRecorder()
         files = [str(FOLDER / f"test_{suite}.py") for suite in self.suites]
@@ -61,13 +61,13 @@ class Collect:
 
 @dataclass(frozen=True)
 class RunTest:
-    """A task that runs one test."""
+    """A picklable object whose `run()`, in a worker process, runs one test."""
 
-    test: Listed
+    test: CollectedTest
 
     def run(self) -> CompletedTask:
         """Returns (outcome, reason, seconds); the outcome is "passed", "failed" or "skipped"."""
-        from .operators import subject
+        from .operators import device_under_test
 
         recorder = _PytestRecorder()
         start = time.monotonic()
@@ -76,26 +76,28 @@ class RunTest:
         if not recorder.outcome:
             return CompletedTask(("failed", "\n".join(recorder.errors) or "pytest did not run the test", seconds))
         if recorder.outcome == "failed":
-            subject.reset(subject.device())
-        return CompletedTask((recorder.outcome, recorder.reason, seconds), bool(subject.spent()))
+            device_under_test.reset(device_under_test.device())
+        return CompletedTask((recorder.outcome, recorder.reason, seconds), bool(device_under_test.unusable_reason()))
 
 
 class _PytestRecorder:
     """A pytest plug-in that keeps the collected tests, the errors, and the result of the last test."""
 
     def __init__(self) -> None:
-        self.listed: list[Listed] = []
+        self.listed: list[CollectedTest] = []
         self.errors: list[str] = []
         self.outcome = ""
         self.reason = ""
 
     def pytest_collection_modifyitems(self, items: Sequence[Any]) -> None:
-        from .harness import expectation, promises_of
+        from .harness import covered_rows, expectation
 
         for item in items:
             suite = item.path.stem.removeprefix("test_")
             node = f"{item.path.name}::{item.name}"
-            self.listed.append(Listed(suite, f"{suite}::{item.name}", node, promises_of(item), expectation(item)))
+            self.listed.append(
+                CollectedTest(suite, f"{suite}::{item.name}", node, covered_rows(item), expectation(item))
+            )
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -139,7 +141,7 @@ def run(
     """
     manifest = setup.manifest
     whole = set(suites) >= set(names()) - set(EXTRA)
-    collect = Collect(tuple(names() if whole else suites))
+    collect = CollectTests(tuple(names() if whole else suites))
     with (
         compiler_cache.empty_cache() as settings,
         WorkerPool((setup, collect), jobs, limit, {**settings, **manifest.environment}, processes=processes) as pool,
@@ -147,7 +149,7 @@ def run(
         collected = pool.ask(collect)
         if isinstance(collected, FailedTask):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
-        tests: list[Listed] = collected.value
+        tests: list[CollectedTest] = collected.value
         manifest.refuse_unknown("tests", [test.name for test in tests], () if whole else suites)
         selected = [
             test
@@ -157,18 +159,18 @@ def run(
         for test in selected:
             if manifest.test(test.name).skip:
                 reason = manifest.test(test.name).skip
-                yield ConformanceResult(test.suite, test.name, "skipped", reason, test.promises, excluded=True), ""
+                yield ConformanceResult(test.suite, test.name, "skipped", reason, test.covers, excluded=True), ""
         tasks = [RunTest(test) for test in selected if not manifest.test(test.name).skip]
         for task, outcome in pool.run(tasks):
             assert isinstance(task, RunTest)
             test = task.test
             status, reason, seconds = _lost_result(test, outcome) if isinstance(outcome, FailedTask) else outcome.value
             known = manifest.test(test.name)
-            yield apply_exclusion(test.suite, test.name, status, reason, known, promises=test.promises, seconds=seconds)
+            yield apply_exclusion(test.suite, test.name, status, reason, known, promises=test.covers, seconds=seconds)
 
 
-def _lost_result(test: Listed, outcome: FailedTask) -> tuple[str, str, float]:
+def _lost_result(test: CollectedTest, outcome: FailedTask) -> tuple[str, str, float]:
     """Returns (outcome, reason, seconds) of a test whose process ended or timed out."""
     from .harness import explain_failure
 
-    return "failed", explain_failure(test.expects, outcome.describe(), test.promises), 0.0
+    return "failed", explain_failure(test.expects, outcome.describe(), test.covers), 0.0

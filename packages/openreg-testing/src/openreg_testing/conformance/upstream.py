@@ -3,7 +3,8 @@
 
 A test file instantiates each test for all device types, for a backend through ``PrivateUse1TestBase``. PyTorch's
 variables PYTORCH_TESTING_DEVICE_ONLY_FOR and PYTORCH_TESTING_DEVICE_FOR_CUSTOM select the tests of the backend. The
-manifest's entries for operators are passed to ``PrivateUse1TestBase.set_test_configs`` if the installed torch has it.
+manifest is the file of a backend's expected failures. Its entries for operators are passed to
+``PrivateUse1TestBase.set_test_configs`` if the installed torch has it.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class UpstreamError(Exception):
 
 
 @dataclass(frozen=True)
-class SetUpstream:
-    """A task that prepares a worker to import one of PyTorch's test files."""
+class PrepareUpstream:
+    """A picklable object whose `run()` prepares a worker process to import one of PyTorch's test files."""
 
     setup: Setup
     folder: Path
@@ -121,7 +122,10 @@ def _configs(manifest: Manifest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ListFile:
-    """A task that imports a file and lists its tests. Processes that are forked afterwards need not import it again."""
+    """A picklable object whose `run()`, in a worker process, imports a file and lists its tests.
+
+    Processes that are forked afterwards need not import the file again.
+    """
 
     file: Path
 
@@ -132,7 +136,7 @@ class ListFile:
 
 @dataclass(frozen=True)
 class RunUpstreamTest:
-    """A task that runs one of PyTorch's tests."""
+    """A picklable object whose `run()`, in a worker process, runs one of PyTorch's tests."""
 
     file: Path
     name: str  # Class::method
@@ -140,7 +144,7 @@ class RunUpstreamTest:
 
     def run(self) -> CompletedTask:
         """Returns (outcome, reason, seconds); the outcome is "passed", "failed" or "skipped"."""
-        from .operators import subject
+        from .operators import device_under_test
 
         test = _tests(self.file)[self.name]
         result = unittest.TestResult()
@@ -149,13 +153,15 @@ class RunUpstreamTest:
         seconds = time.monotonic() - start
         wrong = [*result.errors, *result.failures]
         if wrong:
-            subject.reset(subject.device())
+            device_under_test.reset(device_under_test.device())
             text = [line for line in wrong[0][1].strip().splitlines() if line.strip()]
             last = next(
                 (index for index in range(len(text) - 1, -1, -1) if re.match(r"\w[\w.]*(:|$)", text[index])), -1
             )
             print(wrong[0][1], file=stream)
-            return CompletedTask(("failed", "\n".join(text[last:][:8]), seconds), bool(subject.spent()))
+            return CompletedTask(
+                ("failed", "\n".join(text[last:][:8]), seconds), bool(device_under_test.unusable_reason())
+            )
         if result.unexpectedSuccesses:
             return CompletedTask(("failed", "it passes, but PyTorch's own table lists an expected failure", seconds))
         if result.skipped:
@@ -176,10 +182,10 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    from .operators import subject
+    from .operators import device_under_test
     from .templates import made_of_templates
 
-    vars(module).update(made_of_templates(module, subject.device()))
+    vars(module).update(made_of_templates(module, device_under_test.device()))
     classes = {
         name: value
         for name, value in vars(module).items()
@@ -241,7 +247,7 @@ def run(
     for file in chosen:
         suite = file.relative_to(folder).with_suffix("").as_posix()
         listing = ListFile(file)
-        with WorkerPool((SetUpstream(setup, folder, file), listing), jobs, limit, manifest.environment) as pool:
+        with WorkerPool((PrepareUpstream(setup, folder, file), listing), jobs, limit, manifest.environment) as pool:
             listed = pool.ask(listing)
             if isinstance(listed, FailedTask):
                 yield ConformanceResult(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""

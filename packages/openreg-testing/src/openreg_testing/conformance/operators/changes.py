@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Samples with one argument changed: wrong sizes, dtypes, devices, layouts and numbers, one at a time."""
+"""Changes one argument of a sample (SampleInput) at a time: to wrong sizes, dtypes, devices, layouts and numbers."""
 
 from __future__ import annotations
 

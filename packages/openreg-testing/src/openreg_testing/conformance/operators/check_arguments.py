@@ -2,7 +2,8 @@
 """Checks calls in which one argument is changed. The device must raise if the CPU raises, and else compute its result.
 
 It must raise in the call itself, not later by an asynchronous error. Each changed call is a *case* with a number. A
-fault of the device has one of five names, which a manifest may list under `differs`:
+fault of the device has one of five names, which a manifest (the file of a backend's expected failures) may list under
+`differs`:
 
 - ``arguments: lost``: the kernel causes an asynchronous error, which makes the device unusable. On a GPU, invalid
   indices in device memory have this effect.
@@ -24,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..._platform import little_memory
-from . import subject
+from . import device_under_test
 from .changes import CPU, SECOND, ArgumentChange, call_of, changes
-from .check_random import draws
+from .check_random import draws_random_numbers
 from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
 from .outcome import CallOutcome, attempt
@@ -44,7 +45,7 @@ MEMORY = 4 << 30  # maximal memory of a call in bytes; calls that need more are 
 
 def check_arguments(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Runs the changed calls numbered in `report.cases` on the CPU and on the device, and reports faults."""
-    torch.zeros(1, device=subject.device())  # initializes the device before the limit of memory applies
+    torch.zeros(1, device=device_under_test.device())  # initializes the device before the limit of memory applies
     begin, end = report.cases
     with little_memory(MEMORY):
         for number, change in islice(enumerate(changes_of(op, dtype, report)), begin, end):
@@ -65,7 +66,7 @@ def changes_of(op: Any, dtype: torch.dtype, report: EntryReport) -> Iterator[Arg
 
 def place_of(change: ArgumentChange) -> torch.device | None:
     """Returns the device to which a change moves a tensor, or None if it does not exist or is the device under test."""
-    name = subject.device()
+    name = device_under_test.device()
     if name == "cpu" or (change.to == SECOND and torch.accelerator.device_count() < 2):
         return None
     return torch.device("cpu") if change.to == CPU else torch.device(name, 1)
@@ -83,12 +84,12 @@ def small_samples(op: Any, dtype: torch.dtype, report: EntryReport) -> list[Any]
 
 def fault(op: Any, change: ArgumentChange, number: int, report: EntryReport) -> tuple[str, str] | None:
     """Runs a changed call on both devices and returns (one of the five names above, reason), or None."""
-    ours = call(op, change, subject.device(), number)
+    ours = call(op, change, device_under_test.device(), number)
     theirs = call(op, change, "cpu", number)
     if lacks_memory(theirs) or lacks_memory(ours):
         return None
-    if ours.late:
-        is_listed = subject.manifest().operator(op.full_name).late
+    if ours.is_asynchronous:
+        is_listed = device_under_test.manifest().operator(op.full_name).allows_asynchronous_error
         return None if is_listed else ("lost", f"{ours.describe()}; the CPU: {theirs.describe()}")
     if ours.error is not None:
         if ours.is_bug and not theirs.is_bug:
@@ -102,7 +103,7 @@ def fault(op: Any, change: ArgumentChange, number: int, report: EntryReport) -> 
         return "computes", "a tensor of another device is accepted"
     tolerance = report.tolerance or (0, 0)
     values = op.name not in UNINITIALIZED
-    found = difference(ours.result, theirs.result, tolerance, values=values, host=tensors_in(change.inputs))
+    found = difference(ours.result, theirs.result, tolerance, values=values, may_be_on_cpu=tensors_in(change.inputs))
     if found and is_defined(op, change, theirs, number, tolerance):
         return "result", found
     return None
@@ -115,7 +116,7 @@ def is_defined(
 
     Some operators draw random numbers, some kernels read beyond an operand, and some write only a part of a result.
     """
-    if draws(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
+    if draws_random_numbers(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
     results = tensors_in(theirs.result)
     for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory()):
@@ -123,7 +124,9 @@ def is_defined(
         args, kwargs = arguments_on(op, change, "cpu")
         with memory:
             again = attempt(partial(op, *args, **kwargs), "cpu")
-        if again.error is not None or difference(again.result, theirs.result, tolerance, host=tensors_in(again.result)):
+        if again.error is not None or difference(
+            again.result, theirs.result, tolerance, may_be_on_cpu=tensors_in(again.result)
+        ):
             return False
     return True
 

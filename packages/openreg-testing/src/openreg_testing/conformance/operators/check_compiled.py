@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks torch.compile with Inductor against the CPU: results, fusion and the number of graphs.
 
-An entry whose code for the CPU is wrong is not compared.
+An operator whose compiled code for the CPU is wrong is not compared.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import subject
-from .check_layouts import richest
-from .check_random import draws
+from . import device_under_test
+from .check_layouts import most_dimensions_first
+from .check_random import draws_random_numbers
 from .check_results import Computation
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
@@ -36,12 +36,12 @@ class Code:
 
 
 def check_compiled(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
-    """Compares the compiled sample with the most dimensions, forward and backward."""
+    """Compiles the entry's sample with the most dimensions, and compares it forward and backward with the CPU."""
     if not is_registered():
-        report.fail("compiled", f"no code generator is registered with Inductor for {subject.device()!r}")
+        report.fail("compiled", f"no code generator is registered with Inductor for {device_under_test.device()!r}")
         return
     gradient = differentiable(op, dtype)
-    samples = richest(samples_of(op, dtype, gradient))
+    samples = most_dimensions_first(samples_of(op, dtype, gradient))
     if not samples:
         return
     sample = samples[0]
@@ -49,24 +49,24 @@ def check_compiled(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     plain = Computation(op, sample, gradient)
     expected = on_cpu(op, inputs, plain)
     theirs, their_code = compiled(op, sample, gradient, inputs, "cpu")
-    ours, our_code = compiled(op, sample, gradient, inputs, subject.device())
+    ours, our_code = compiled(op, sample, gradient, inputs, device_under_test.device())
     report.samples = 1
     report.compiled = {"ours": asdict(our_code), "cpu": asdict(their_code), "cpu_fails": ""}
-    random = expected.error is None and draws(op, inputs, plain)
+    random = expected.error is None and draws_random_numbers(op, inputs, plain)
     values = not random and op.full_name not in UNINITIALIZED and op.name not in UNINITIALIZED
     wrong = on_cpu_difference(theirs, expected, report.tolerance, values)
     if wrong:  # code for the CPU is no reference here, but the device has to stay usable
         report.compiled["cpu_fails"] = wrong
-        if ours.late and not theirs.late:
+        if ours.is_asynchronous and not theirs.is_asynchronous:
             report.fail("compiled", f"the device is lost: {ours.describe()}", sample)
         return
     if ours.error is not None:
         report.fail("compiled", ours.describe(), sample)
         return
-    host = tensors_in(inputs)
-    found = difference(ours.result, expected.result, report.tolerance, values=values, host=host)
+    operands = tensors_in(inputs)
+    found = difference(ours.result, expected.result, report.tolerance, values=values, may_be_on_cpu=operands)
     if found and values:
-        found = difference(ours.result, theirs.result, report.tolerance, host=host)
+        found = difference(ours.result, theirs.result, report.tolerance, may_be_on_cpu=operands)
     found = found or code_difference(our_code, their_code)
     if found:
         report.fail("compiled", found, sample)
@@ -81,7 +81,7 @@ def is_registered() -> bool:
     from torch._inductor.codegen.common import get_scheduling_for_device, init_backend_registration
 
     init_backend_registration()
-    return get_scheduling_for_device(subject.device()) is not None
+    return get_scheduling_for_device(device_under_test.device()) is not None
 
 
 def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) -> tuple[CallOutcome, Code]:
@@ -113,7 +113,7 @@ def on_cpu_difference(
         return f"uncompiled: {expected.describe()}"
     if theirs.error is not None:
         return theirs.describe()
-    return difference(theirs.result, expected.result, tolerance, values=values, host=tensors_in(theirs.result))
+    return difference(theirs.result, expected.result, tolerance, values=values, may_be_on_cpu=tensors_in(theirs.result))
 
 
 def code_difference(ours: Code, theirs: Code) -> str | None:
@@ -130,7 +130,7 @@ def code_difference(ours: Code, theirs: Code) -> str | None:
 
 def random_difference(op: Any, sample: Any, gradient: bool, inputs: Inputs) -> str | None:
     """Returns an error or a difference if compiled code does not repeat random numbers after one seed, else None."""
-    once: Callable[[], CallOutcome] = lambda: compiled(op, sample, gradient, inputs, subject.device())[0]  # noqa: E731
+    once: Callable[[], CallOutcome] = lambda: compiled(op, sample, gradient, inputs, device_under_test.device())[0]  # noqa: E731
     first, again = once(), once()
     for outcome in (first, again):
         if outcome.error is not None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks all dtypes of PyTorch: the device raises on the calling line if the CPU does, and stays usable."""
+"""Checks the dtypes that an operator's OpInfo (its entry) does not list.
+
+The device raises on the calling line if the CPU does, or computes the same result, and stays usable.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import torch
 from torch.testing._internal import common_dtype as dtypes
 from torch.utils import _pytree as pytree
 
-from . import subject
-from .check_random import draws
+from . import device_under_test
+from .check_random import draws_random_numbers
 from .comparison import difference
 from .entries import UNINITIALIZED, dtypes_of, name_of, samples_of
 from .outcome import CallOutcome, attempt
@@ -38,13 +41,15 @@ QUICK = sorted({*NUMBERS, *UNCOMMON}, key=str)
 
 
 def check_dtypes(op: Any, report: EntryReport) -> None:
-    """Runs a few samples of the entry's first dtype in each dtype that the entry does not list."""
-    if not subject.manifest().operator(op.full_name).comparable:
+    """Converts a few samples of the entry to each dtype that the entry does not list, and compares the calls."""
+    if not device_under_test.manifest().operator(op.full_name).comparable:
         return
     first = dtypes_of(op)[0]
     for sample in report.choose(samples_of(op, first), SAMPLES):
         inputs = inputs_of(sample)
-        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws_random_numbers(
+            op, inputs, lambda args, kwargs: op(*args, **kwargs)
+        )
         for dtype in ALL if report.variant_samples is None else QUICK:
             if dtype not in dtypes_of(op):
                 check_dtype(op, change(inputs, first, dtype), dtype, report, sample, values)
@@ -53,9 +58,9 @@ def check_dtypes(op: Any, report: EntryReport) -> None:
 def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: EntryReport, sample: Any, values: bool) -> None:
     """Compares one call with the CPU. Without `values`, the numbers of the results are not compared."""
     theirs = attempt(lambda: call(op, inputs, "cpu"), "cpu")
-    ours = attempt(lambda: call(op, inputs, subject.device()), subject.device())
+    ours = attempt(lambda: call(op, inputs, device_under_test.device()), device_under_test.device())
     name = f"dtypes {name_of(dtype)}"
-    if ours.late:
+    if ours.is_asynchronous:
         report.fail(name, f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}", sample)
     elif ours.error is not None or theirs.error is not None:
         if not is_allowed(op, dtype, ours, theirs):
@@ -75,7 +80,7 @@ def is_allowed(op: Any, dtype: torch.dtype, ours: CallOutcome, theirs: CallOutco
     """
     if type(ours.error) is type(theirs.error):
         return True
-    known = subject.manifest().operator(op.full_name)
+    known = device_under_test.manifest().operator(op.full_name)
     if ours.error is None:
         return dtype not in NUMBERS or dtype in (op.dtypesIfCUDA or ()) or bool(known.more_dtypes)
     if theirs.error is None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that kernels apply the flags of PyTorch, such as the default dtype, with their values at the launch.
 
-The checks change flags between the launch and the execution of kernels. They run with the variables of [flags]
-environment in the manifest, which defer kernels until the host waits. So every kernel runs after the change, except in
-an operator that waits itself. The manifest may list flags that kernels read late.
+The checks change flags between the launch and the execution of kernels. They run with the environment variables that
+the manifest (the file of the backend's expected failures) lists as [flags] environment. These defer kernels until the
+host waits. So every kernel runs after the change, except in an operator that waits itself. The manifest may list flags
+that kernels read when they run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import subject
+from . import device_under_test
 from .check_results import Computation
 from .entries import UNINITIALIZED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .examination import EntryReport
 
 SAMPLES = 8
-REPETITIONS = 3  # runs in which a difference has to appear
+REPETITIONS = 3  # pairs of runs, in each of which a difference has to appear
 
 
 class FlagGroup:
@@ -37,16 +38,18 @@ class FlagGroup:
         self.flags = flags
 
     def change(self) -> None:
+        """Sets the other value of each flag."""
         for flag in self.flags:
             flag.change()
 
     def restore(self) -> None:
+        """Sets the default of each flag."""
         for flag in self.flags:
             flag.restore()
 
 
 # Without oneDNN no kernel reads its precision, so the flag of oneDNN changes separately.
-MOST = FlagGroup([flag for flag in FLAGS if flag != ONEDNN])
+ALL_BUT_ONEDNN = FlagGroup([flag for flag in FLAGS if flag != ONEDNN])
 
 
 class OperatorNames(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -66,7 +69,7 @@ def check_flags(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
 
     Raises RuntimeError unless the variables of [flags] environment in the manifest are set in this process.
     """
-    variables = subject.manifest().flags_environment
+    variables = device_under_test.manifest().flags_environment
     if not variables or any(os.environ.get(name) != value for name, value in variables.items()):
         raise RuntimeError(
             "the check of flags needs deferred kernels; set the variables of [flags] environment in the manifest"
@@ -80,8 +83,8 @@ def check_flags(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
         if alert:
             report.fail("flags", alert, sample)
         for changed_at_launch in (False, True):
-            if case.reads_late(MOST, changed_at_launch):
-                report_flags(case, MOST.flags, changed_at_launch, report)
+            if case.reads_at_execution(ALL_BUT_ONEDNN, changed_at_launch):
+                report_flags(case, ALL_BUT_ONEDNN.flags, changed_at_launch, report)
             if gradient:  # kernels of integers do not use oneDNN
                 report_flags(case, [ONEDNN], changed_at_launch, report)
 
@@ -104,8 +107,8 @@ class DeferredSample:
 
         `at_launch` and `at_run` state whether the flags have their other values at the call and at the execution.
         """
-        args, kwargs = self.inputs(subject.device())
-        subject.synchronize(subject.device())
+        args, kwargs = self.inputs(device_under_test.device())
+        device_under_test.synchronize(device_under_test.device())
         torch.manual_seed(2026)
         outcome = CallOutcome()
         try:
@@ -117,17 +120,17 @@ class DeferredSample:
                     outcome.result = self.compute(args, kwargs)
                 except Exception as error:
                     outcome.error = error
-                    outcome.late = isinstance(error, torch.AcceleratorError)
+                    outcome.is_asynchronous = isinstance(error, torch.AcceleratorError)
                 if at_run != at_launch:
                     flags.change() if at_run else flags.restore()
-                wait_for_device(outcome, subject.device())
+                wait_for_device(outcome, device_under_test.device())
                 if outcome.error is None:
                     outcome.result = [as_strided(tensor).detach().cpu() for tensor in tensors_in(outcome.result)]
         finally:
             flags.restore()
         return outcome
 
-    def reads_late(self, flags: Flag | FlagGroup, at_launch: bool) -> str | None:
+    def reads_at_execution(self, flags: Flag | FlagGroup, at_launch: bool) -> str | None:
         """Returns the difference if the outcome changes whenever the flags change after the launch, else None.
 
         A difference without such a change has another cause: uninitialized memory, unseeded random numbers, or a
@@ -142,9 +145,9 @@ class DeferredSample:
 
     def operators(self) -> set[str]:
         """Returns the names of the operators that the sample runs."""
-        args, kwargs = self.inputs(subject.device())
+        args, kwargs = self.inputs(device_under_test.device())
         with OperatorNames() as mode:
-            attempt(lambda: self.compute(args, kwargs), subject.device())
+            attempt(lambda: self.compute(args, kwargs), device_under_test.device())
         names: set[str] = mode.names
         return names
 
@@ -153,11 +156,14 @@ def report_flags(case: DeferredSample, flags: Sequence[Flag], changed_at_launch:
     """Tests the flags one by one, and reports those that change the outcome unless the manifest lists them."""
     to = "back" if changed_at_launch else "to another value"
     for flag in flags:
-        found = case.reads_late(flag, changed_at_launch)
+        found = case.reads_at_execution(flag, changed_at_launch)
         if not found:
             continue
         operators = case.operators()
-        if any(item.flag == flag.name and operators & set(item.operators) for item in subject.manifest().read_late):
+        if any(
+            item.flag == flag.name and operators & set(item.operators)
+            for item in device_under_test.manifest().flag_readings
+        ):
             report.flags.append(flag.name)
         else:
             report.fail("flags", f"{flag.name} set {to} after the launch: {found}", case.sample)
@@ -169,9 +175,13 @@ def alert_differs(case: DeferredSample) -> str | None:
     The device has to raise PyTorch's alert on the calling line if, and only if, the CPU does.
     """
     ours = case.run(DETERMINISTIC, True, True)
-    theirs = on_cpu(case)
+    theirs = error_on_cpu(case)
     has_alert = is_alert(theirs)
-    if ours.late or (has_alert and type(ours.error) is not type(theirs)) or (not has_alert and is_alert(ours.error)):
+    if (
+        ours.is_asynchronous
+        or (has_alert and type(ours.error) is not type(theirs))
+        or (not has_alert and is_alert(ours.error))
+    ):
         expected = f"{type(theirs).__name__} on the calling line" if has_alert else "a result"
         return f"{DETERMINISTIC.name}: {ours.describe()}, not {expected}"
     return None
@@ -182,7 +192,7 @@ def is_alert(error: BaseException | None) -> bool:
     return "does not have a deterministic implementation" in str(error)
 
 
-def on_cpu(case: DeferredSample) -> BaseException | None:
+def error_on_cpu(case: DeferredSample) -> BaseException | None:
     """Returns the exception of the call on the CPU under deterministic algorithms, or None."""
     args, kwargs = case.inputs("cpu")
     DETERMINISTIC.change()

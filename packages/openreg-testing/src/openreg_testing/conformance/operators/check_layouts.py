@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the strides of results and gradients against the CPU, for inputs in several memory layouts.
+"""Checks results and gradients against the CPU, for inputs in several memory layouts.
 
-Only strides of dimensions with more than one element are compared, in tensors that are not empty.
+Compares errors, warnings, strides, storage offsets, conjugate and negative bits, and values. Only strides of dimensions
+with more than one element are compared, in tensors that are not empty.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import subject
-from .check_random import draws
+from . import device_under_test
+from .check_random import draws_random_numbers
 from .check_results import Computation
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, dtypes_of, samples_of
@@ -27,15 +28,18 @@ if TYPE_CHECKING:
 
 SAMPLES = 8
 Form = Callable[[torch.Tensor], torch.Tensor]  # returns a tensor of equal shape in another memory layout
-OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # run besides the first dtype: other kernels, conjugate bits
+OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # run besides an entry's first dtype: other kernels, conjugate bits
 
 
-def is_looked_at(op: Any, dtype: torch.dtype) -> bool:
-    """Returns True for the first dtype of an entry and a few others, because strides depend little on the dtype."""
+def is_compared_dtype(op: Any, dtype: torch.dtype) -> bool:
+    """Returns True for the dtypes in which this check runs, because strides depend little on the dtype.
+
+    They are OTHER_DTYPES, and the first of entries.DTYPES that the entry (the OpInfo of an operator) lists.
+    """
     return dtype in op.dtypes and (dtype == dtypes_of(op)[0] or dtype in OTHER_DTYPES)
 
 
-def like(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
+def with_memory_order(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
     """Returns a copy whose dimensions lie in memory in this order; the last one has stride 1."""
     back = sorted(range(tensor.dim()), key=order.__getitem__)
     return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(back)
@@ -43,17 +47,17 @@ def like(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
 
 def transposed(tensor: torch.Tensor) -> torch.Tensor:
     """Returns a copy whose dimensions lie in memory in reverse order."""
-    return like(tensor, tuple(reversed(range(tensor.dim())))) if tensor.dim() > 1 else tensor
+    return with_memory_order(tensor, tuple(reversed(range(tensor.dim())))) if tensor.dim() > 1 else tensor
 
 
 def permuted(tensor: torch.Tensor) -> torch.Tensor:
     """Returns a copy whose first dimension has stride 1: channels-last of an image without a batch."""
-    return like(tensor, (*range(1, tensor.dim()), 0)) if tensor.dim() > 2 else tensor
+    return with_memory_order(tensor, (*range(1, tensor.dim()), 0)) if tensor.dim() > 2 else tensor
 
 
 def channels_last(tensor: torch.Tensor) -> torch.Tensor:
     """Returns a copy whose second dimension has stride 1."""
-    return like(tensor, (0, *range(2, tensor.dim()), 1)) if tensor.dim() > 2 else tensor
+    return with_memory_order(tensor, (0, *range(2, tensor.dim()), 1)) if tensor.dim() > 2 else tensor
 
 
 def sliced(tensor: torch.Tensor) -> torch.Tensor:
@@ -119,7 +123,7 @@ def layout_difference(ours: Any, theirs: Any) -> str | None:
     for one, other in zip(mine, reference, strict=False):
         if one.layout == other.layout == torch.strided and one.shape == other.shape and one.numel():
             for what, a, b in (
-                ("strides", leading(one), leading(other)),
+                ("strides", significant_strides(one), significant_strides(other)),
                 ("storage offset", one.storage_offset(), other.storage_offset()),
                 ("conjugate bit", one.is_conj(), other.is_conj()),
                 ("negative bit", one.is_neg(), other.is_neg()),
@@ -129,28 +133,28 @@ def layout_difference(ours: Any, theirs: Any) -> str | None:
     return None
 
 
-def leading(tensor: torch.Tensor) -> list[int]:
+def significant_strides(tensor: torch.Tensor) -> list[int]:
     """Returns the strides of the dimensions with more than one element."""
     return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
 
 
-def richest(samples: list[Any]) -> list[Any]:
-    """Returns the samples sorted by their number of dimensions, the largest first."""
+def most_dimensions_first(samples: list[Any]) -> list[Any]:
+    """Returns the samples sorted by the number of dimensions of all their tensors, the largest first."""
     return sorted(samples, key=lambda sample: -sum(tensor.dim() for tensor in tensors_in(inputs_of(sample))))
 
 
 def check_layouts(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares strides and values of the samples in each layout, in dtypes that the CPU supports."""
-    if not is_looked_at(op, dtype):
+    if not is_compared_dtype(op, dtype):
         return
     gradient = differentiable(op, dtype)
-    for sample in report.choose(richest(samples_of(op, dtype, gradient)), SAMPLES):
+    for sample in report.choose(most_dimensions_first(samples_of(op, dtype, gradient)), SAMPLES):
         computation = Computation(op, sample, gradient)
-        compared = op.name not in UNINITIALIZED and not draws(op, inputs_of(sample), computation)
+        compared = op.name not in UNINITIALIZED and not draws_random_numbers(op, inputs_of(sample), computation)
         for name, inputs in arrangements(inputs_of(sample)):
             theirs = on_cpu(op, inputs, computation)
-            args, kwargs = copy_inputs(op, inputs, subject.device())
-            ours = attempt(partial(computation, args, kwargs), subject.device())
+            args, kwargs = copy_inputs(op, inputs, device_under_test.device())
+            ours = attempt(partial(computation, args, kwargs), device_under_test.device())
             is_bug = theirs.is_bug and ours.error is None
             if is_bug:  # some kernels of the CPU fail for these strides; their results for dense operands are right
                 theirs = on_cpu(op, in_form(inputs, dense, dense), computation)
@@ -169,6 +173,8 @@ def check_layouts(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
                 if wrong and not is_bug:
                     report.fail(f"layouts: {part}", f"{name}: {wrong}", sample)
             if compared:
-                wrong = difference(ours.result, theirs.result, report.tolerance, host=tensors_in((args, kwargs)))
+                wrong = difference(
+                    ours.result, theirs.result, report.tolerance, may_be_on_cpu=tensors_in((args, kwargs))
+                )
                 if wrong:
                     report.fail("layouts: values", f"{name}: {wrong}", sample)

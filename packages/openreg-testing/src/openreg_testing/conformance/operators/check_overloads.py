@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import subject
+from . import device_under_test
 from .check_results import Computation
 from .check_writes import form_name, is_intact_around, transposed, with_strides
 from .comparison import difference
@@ -61,7 +61,7 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = f"{overload} {form_name(form)}" if form else overload
         try:
             ours = call(overload, form)
-            subject.synchronize(subject.device())
+            device_under_test.synchronize(device_under_test.device())
         except Exception as error:
             if form is None or not raises(lambda: call(overload, form, "cpu"), type(error)):
                 self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
@@ -78,7 +78,9 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def is_on_device(result: Any) -> bool:
     """Returns True if there are tensors in a result, and all are strided and on the device under test."""
     tensors = tensors_in(result)
-    return bool(tensors) and all(t.device.type == subject.device() and t.layout == torch.strided for t in tensors)
+    return bool(tensors) and all(
+        t.device.type == device_under_test.device() and t.layout == torch.strided for t in tensors
+    )
 
 
 def has_kernel(overload: Any) -> bool:
@@ -121,7 +123,7 @@ def call_out(
     """
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
     hosts = [form(tensor.detach().cpu()) for tensor in tensors_in(result)]
-    outs = [copy_tensor(out, device or subject.device(), {}) for out in hosts]
+    outs = [copy_tensor(out, device or device_under_test.device(), {}) for out in hosts]
     if device:
         args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), (args, kwargs))
     if len(names) == len(outs):
@@ -148,7 +150,7 @@ def can_store(target: Any, result: Any) -> bool:
     return (
         isinstance(target, torch.Tensor)
         and isinstance(result, torch.Tensor)
-        and target.device.type == subject.device()
+        and target.device.type == device_under_test.device()
         and target.shape == result.shape
         and torch.can_cast(result.dtype, target.dtype)
     )
@@ -164,7 +166,7 @@ def check_overloads(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
         computation = Computation(op, sample, gradient)
-        args, kwargs = copy_inputs(op, inputs_of(sample), subject.device())
+        args, kwargs = copy_inputs(op, inputs_of(sample), device_under_test.device())
         mode = OverloadChecker(report.tolerance)
 
         def compute(
@@ -173,7 +175,7 @@ def check_overloads(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             with mode:
                 return computation(args, kwargs)
 
-        attempt(compute, subject.device())
+        attempt(compute, device_under_test.device())
         if mode.differences:
             report.fail("overloads", mode.differences[0], sample)
             return

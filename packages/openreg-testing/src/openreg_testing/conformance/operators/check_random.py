@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import subject
+from . import device_under_test
 from .comparison import difference
 from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype
@@ -22,10 +22,10 @@ from .transfer import Inputs, as_strided, copy_inputs, tensors_in
 if TYPE_CHECKING:
     from .examination import EntryReport
 
-DRAWS = 128  # calls whose numbers are compared with the distribution of the CPU
+DRAWS = 128  # calls on each device, whose numbers are compared as distributions
 REPEATS = 12  # further calls before equal numbers count as a failure
 CHECKED_SAMPLES = 2  # samples of an entry and dtype whose distribution is checked; the others differ only in size
-FALSE_ALARM = 1e-9  # probability with which a correct distribution fails
+FALSE_POSITIVE_RATE = 1e-9  # probability with which a correct distribution fails
 ROUNDING = 1e-2  # numbers that differ by less count as equal, because bfloat16 has three digits
 
 
@@ -41,7 +41,7 @@ class RandomOpDetector(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-def draws(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
+def draws_random_numbers(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
     """Returns True if the operator draws random numbers for these inputs."""
     args, kwargs = copy_inputs(op, inputs, "cpu")
     with RandomOpDetector() as mode:
@@ -57,10 +57,10 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         return attempt(lambda: computation(args, kwargs), device)
 
     torch.manual_seed(7)
-    first = once(subject.device())
-    second = once(subject.device())
+    first = once(device_under_test.device())
+    second = once(device_under_test.device())
     torch.manual_seed(7)
-    again = once(subject.device())
+    again = once(device_under_test.device())
     for outcome in (first, second, again):
         if outcome.error is not None:
             return outcome.describe()
@@ -78,7 +78,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         return "not repeatable: two calls after the same seed returned different numbers"
     # Two small results may be equal by chance, so further calls follow.
     repeats = same(first.result, second.result) and all(
-        same(first.result, once(subject.device()).result) for _ in range(REPEATS)
+        same(first.result, once(device_under_test.device()).result) for _ in range(REPEATS)
     )
     if repeats and not all(same(theirs[0].result, reference().result) for _ in range(REPEATS)):
         return "successive calls returned the same numbers"
@@ -86,7 +86,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
     if report.random_samples > CHECKED_SAMPLES:
         return None
     return distribution_difference(
-        [numbers_in(once(subject.device()).result) for _ in range(DRAWS)],
+        [numbers_in(once(device_under_test.device()).result) for _ in range(DRAWS)],
         [numbers_in(reference().result) for _ in range(DRAWS)],
     )
 
@@ -118,7 +118,7 @@ def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]
     # a smaller number of independent draws than there are elements.
     cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
     for one, other, effective in cases:
-        allowed = math.sqrt(-math.log(FALSE_ALARM / one.shape[1] / 2) / effective)
+        allowed = math.sqrt(-math.log(FALSE_POSITIVE_RATE / one.shape[1] / 2) / effective)
         distance = ks_distance(one, other)
         if distance > allowed:
             return f"distributed differently: Kolmogorov-Smirnov distance {distance:.3f}, at most {allowed:.3f} allowed"

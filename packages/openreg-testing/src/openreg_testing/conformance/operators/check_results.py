@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks results and gradients of samples, contiguous and non-contiguous, against the CPU."""
+"""Checks results and gradients of samples (SampleInput), contiguous and non-contiguous, against the CPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.testing._utils import wrapper_set_seed
 
-from . import subject
-from .check_random import draws, random_difference
+from . import device_under_test
+from .check_random import draws_random_numbers, random_difference
 from .comparison import difference
-from .entries import UNINITIALIZED, differentiable, samples_of, unlike
+from .entries import UNINITIALIZED, differentiable, of_each_kind, samples_of
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
 from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
@@ -20,7 +20,7 @@ from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
 if TYPE_CHECKING:
     from .examination import EntryReport
 
-# These wrappers need not be called: the first only forwards, the second only seeds the generators.
+# Values of OpInfo.gradcheck_wrapper that need not be called: the first only forwards, the second only seeds.
 PLAIN_WRAPPERS = (OpInfo.__dataclass_fields__["gradcheck_wrapper"].default, wrapper_set_seed)
 NONCONTIGUOUS_SAMPLES = 40
 
@@ -69,7 +69,7 @@ def check_forward(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the table's samples, with gradients if the check "backward" is selected."""
     gradient = differentiable(op, dtype) and report.includes("backward")
     samples = samples_of(op, dtype, gradient)
-    samples = unlike(samples, report.most_samples or len(samples))
+    samples = of_each_kind(samples, report.most_samples or len(samples))
     report.samples = len(samples)
     for sample in samples:
         check_sample(op, dtype, sample, gradient, report, "forward")
@@ -99,8 +99,8 @@ def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, repor
     inputs = inputs_of(sample)
     theirs = on_cpu(op, inputs, computation)
     has_no_gradient = gradient and theirs.error is not None and computation.forward_done
-    args, kwargs = copy_inputs(op, inputs, subject.device())
-    ours = attempt(lambda: computation(args, kwargs), subject.device())
+    args, kwargs = copy_inputs(op, inputs, device_under_test.device())
+    ours = attempt(lambda: computation(args, kwargs), device_under_test.device())
     if check == "forward" and gradient and computation.forward_done and ours.error is not None:
         check = "backward"
     narrow = None
@@ -124,13 +124,13 @@ def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, repor
         if found:
             report.fail("warnings", found, sample)
     tolerance = report.tolerance
-    host = tensors_in((args, kwargs))
+    operands = tensors_in((args, kwargs))
     values = op.name not in UNINITIALIZED
     for part, mine, reference in zip((check, "backward"), ours.result, theirs.result, strict=True):
-        found = difference(mine, reference, tolerance, values=values, narrow=narrow, host=host)
+        found = difference(mine, reference, tolerance, values=values, narrow=narrow, may_be_on_cpu=operands)
         if found is None:
             continue
-        if values and draws(op, inputs, computation):
+        if values and draws_random_numbers(op, inputs, computation):
             found = random_difference(op, inputs, computation, report)
             if found:
                 report.fail("random", found, sample)

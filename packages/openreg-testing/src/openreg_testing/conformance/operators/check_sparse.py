@@ -28,7 +28,8 @@ BLOCKS = (2, 2)
 def check_sparse(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the table's sparse samples in each layout, or its dense ones converted to the layout.
 
-    With the first dtype of an entry, also compares dtypes that the CPU supports and that no other check runs.
+    With the first of entries.DTYPES that the entry (OpInfo) lists, also compares dtypes that the CPU supports and that
+    no other check runs.
     """
     is_first = dtype == dtypes_of(op)[0]
     others = [each for each in sorted(op.dtypes, key=str) if each not in DTYPES] if is_first else []

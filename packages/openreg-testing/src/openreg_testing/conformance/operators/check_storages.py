@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import subject
+from . import device_under_test
 from .changes import call_of
 from .check_arguments import announce, small_samples
 from .entries import UNINITIALIZED
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_storages(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
-    """Runs the cases numbered in `report.cases` and reports faults."""
+    """Runs the calls ("cases") numbered in `report.cases` and reports faults."""
     if op.name in UNINITIALIZED:
         return
     begin, end = report.cases
@@ -53,17 +53,17 @@ def cases(op: Any, dtype: torch.dtype, report: EntryReport) -> Iterator[tuple[In
 def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> tuple[str, str] | None:
     """Runs one case and returns (name of the fault, reason), or None."""
     torch.manual_seed(2026)
-    args, kwargs = copy_inputs(op, inputs, subject.device())
+    args, kwargs = copy_inputs(op, inputs, device_under_test.device())
     operand = tensors_in((args, kwargs))[position]
     storage = operand.untyped_storage()
-    if storage.device.type != subject.device():
+    if storage.device.type != device_under_test.device():
         return None  # an operand that stays on the CPU
-    subject.synchronize(subject.device())
+    device_under_test.synchronize(device_under_test.device())
     storage.resize_(int(storage.nbytes() * part) // operand.itemsize * operand.itemsize)
     operands = {tensor.untyped_storage()._cdata for tensor in strided_in((args, kwargs))}
     announce(number, "device")
-    ours = attempt(partial(op, *args, **kwargs), subject.device())
-    if ours.late:
+    ours = attempt(partial(op, *args, **kwargs), device_under_test.device())
+    if ours.is_asynchronous:
         return "lost", ours.describe()
     if ours.error is not None:
         return ("bug", ours.describe()) if ours.is_bug else None

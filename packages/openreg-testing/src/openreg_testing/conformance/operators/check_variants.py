@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import subject
-from .check_random import draws
+from . import device_under_test
+from .check_random import draws_random_numbers
 from .check_results import weights
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
@@ -27,7 +27,7 @@ COPIES_TO_ANY_DEVICE = {"lu"}
 GARBAGE = 7  # the content of an out= operand before the call
 
 
-# Each of these functions returns an out= operand for a result of the CPU. Failures contain the function's name.
+# Each of these functions returns an out= operand for a result of the CPU, in one *form*. Failures contain its name.
 def same_size(tensor: torch.Tensor) -> torch.Tensor:
     return torch.full_like(tensor, GARBAGE)
 
@@ -71,8 +71,8 @@ def check_out(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             if wide is None:
                 continue
             plain = wide
-            args, kwargs = copy_inputs(op, inputs, subject.device())
-            ours = attempt(partial(op, *args, **kwargs), subject.device())
+            args, kwargs = copy_inputs(op, inputs, device_under_test.device())
+            ours = attempt(partial(op, *args, **kwargs), device_under_test.device())
             if ours.error is not None:
                 continue  # the check "forward" reports this error
             dtypes = [tensor.dtype for tensor in tensors_in(ours.result)]
@@ -80,7 +80,9 @@ def check_out(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
         if not is_tensors(plain.result):
             continue
-        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws_random_numbers(
+            op, inputs, lambda args, kwargs: op(*args, **kwargs)
+        )
         for form in OUT_FORMS if dtype in op.dtypes else SAME_DTYPE_FORMS:
             operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
             # The expected content of these forms is known. The CPU runs only if the device differs, because some of its
@@ -130,8 +132,8 @@ def compare_out(
 
     args, kwargs = inputs
     inputs = args, {**kwargs, "out": operands}
-    ours_args, ours_kwargs = copy_inputs(op, inputs, subject.device())
-    ours = attempt(lambda: compute(ours_args, ours_kwargs), subject.device())
+    ours_args, ours_kwargs = copy_inputs(op, inputs, device_under_test.device())
+    ours = attempt(lambda: compute(ours_args, ours_kwargs), device_under_test.device())
     narrow = None
     if expected is not None:
         tensors = tensors_in(expected)
@@ -176,16 +178,16 @@ def wrong_device(op: Any, inputs: Inputs, operands: Any, report: EntryReport, sa
     """
     args, kwargs = copy_inputs(op, inputs, "cpu")
     if tensors_in((args, kwargs)) and op.full_name not in COPIES_TO_ANY_DEVICE:
-        there = copy_inputs(op, ((), {"out": operands}), subject.device())[1]
-        ours = attempt(lambda: op(*args, **{**kwargs, **there}), subject.device())
-        if ours.late or " device index " in f" {ours.describe()} ":
+        there = copy_inputs(op, ((), {"out": operands}), device_under_test.device())[1]
+        ours = attempt(lambda: op(*args, **{**kwargs, **there}), device_under_test.device())
+        if ours.is_asynchronous or " device index " in f" {ours.describe()} ":
             report.fail("out", f"operands on the CPU: {ours.describe()}", sample)
             return True
-    args, kwargs = copy_inputs(op, inputs, subject.device())
+    args, kwargs = copy_inputs(op, inputs, device_under_test.device())
     if not tensors_in((args, kwargs)) or op.full_name in COPIES_TO_ANY_DEVICE:
         return False
-    ours = attempt(lambda: op(*args, **{**kwargs, "out": operands}), subject.device())
-    if ours.error is not None and not ours.late:
+    ours = attempt(lambda: op(*args, **{**kwargs, "out": operands}), device_under_test.device())
+    if ours.error is not None and not ours.is_asynchronous:
         return False
     report.fail("out", f"wrong device: {ours.describe()} instead of an exception", sample)
     return True
@@ -214,8 +216,8 @@ def check_inplace(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             return target, result is target, grads
 
         theirs = on_cpu(op, inputs, compute)
-        args, kwargs = copy_inputs(op, inputs, subject.device())
-        ours = attempt(partial(compute, args, kwargs), subject.device())
+        args, kwargs = copy_inputs(op, inputs, device_under_test.device())
+        ours = attempt(partial(compute, args, kwargs), device_under_test.device())
         narrow = None
         if theirs.error is not None and dtype not in op.dtypes:
             wide = in_wider_dtype(op, inputs, dtype, compute)
@@ -223,7 +225,13 @@ def check_inplace(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
                 theirs, narrow = wide, dtype
         values = op.name not in UNINITIALIZED
         found = outcome_difference(ours, theirs, report, values, narrow)
-        if found and values and ours.error is None and theirs.error is None and draws(op, inputs, compute):
+        if (
+            found
+            and values
+            and ours.error is None
+            and theirs.error is None
+            and draws_random_numbers(op, inputs, compute)
+        ):
             found = outcome_difference(ours, theirs, report, False, narrow)
         if found:
             report.fail("in-place", found, sample)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks writes to operands that are views of a larger memory, whose content afterwards must be that on the CPU.
 
-That holds for the elements of the view and for those around it. The out= overloads get operands of several shapes and
-strides, the in-place overloads operands that overlap.
+That holds for the elements of the view and for those around it, the *guards*. The out= overloads get operands of
+several shapes and strides, the in-place overloads operands that overlap. Each kind of operand is called a *form*.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import subject
-from .check_layouts import is_looked_at, richest
-from .check_random import draws
+from . import device_under_test
+from .check_layouts import is_compared_dtype, most_dimensions_first
+from .check_random import draws_random_numbers
 from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
 from .outcome import CallOutcome, attempt, warning_difference
@@ -149,13 +149,15 @@ def check_out_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the memory after out= calls with each form of operands."""
     if not op.supports_out:
         return
-    for sample in report.choose(richest(samples_of(op, dtype)), SAMPLES):
+    for sample in report.choose(most_dimensions_first(samples_of(op, dtype)), SAMPLES):
         inputs = inputs_of(sample)
         plain = on_cpu(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         results = tensors_in(plain.result)
         if plain.error is not None or not results or any(item.layout != torch.strided for item in results):
             continue
-        values = op.name not in UNINITIALIZED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        values = op.name not in UNINITIALIZED and not draws_random_numbers(
+            op, inputs, lambda args, kwargs: op(*args, **kwargs)
+        )
         for form in OUT_FORMS:
             operands = [form(tensor) for tensor in results]
             if any(operand is None for operand in operands):
@@ -204,11 +206,11 @@ def compare(
         returned = [one.data_ptr() == other.data_ptr() for one, other in zip(tensors_in(result), outs, strict=True)]
         return [state(out) for out in outs], returned
 
-    args, kwargs = copy_inputs(op, inputs, subject.device())
-    ours = attempt(lambda: compute(args, kwargs), subject.device())
+    args, kwargs = copy_inputs(op, inputs, device_under_test.device())
+    ours = attempt(lambda: compute(args, kwargs), device_under_test.device())
     if known is not None and ours.error is None and not ours.warnings:
         expected = CallOutcome(
-            ([state(put(result, out)) for result, out in known_places(op, known, inputs)], [True] * len(known))
+            ([state(write_result(result, out)) for result, out in known_places(op, known, inputs)], [True] * len(known))
         )
         if memory_difference(ours, expected, report, values) is None:
             return
@@ -220,11 +222,11 @@ def compare(
 
 def known_places(op: Any, known: Any, inputs: Inputs) -> Any:
     """Returns pairs of a known result and a copy of its out= operand on the CPU."""
-    _, kwargs = copy_inputs(op, ((), {"out": inputs[1]["out"]}), "cpu", makes_tensors=False)
+    _, kwargs = copy_inputs(op, ((), {"out": inputs[1]["out"]}), "cpu", adds_device=False)
     return zip(known, tensors_in(kwargs["out"]), strict=True)
 
 
-def put(result: Any, out: Any) -> Any:
+def write_result(result: Any, out: Any) -> Any:
     """Writes a result to its operand and returns the operand."""
     return out.copy_(result)
 
@@ -280,26 +282,26 @@ def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
 # Functions of the arguments that return them with other operands for an in-place overload, or None if that is
 # impossible.
 def self_in_the_middle(args: Any) -> Any:
-    return (like(in_the_middle, args[0]), *args[1:])
+    return (operand_like(in_the_middle, args[0]), *args[1:])
 
 
 def self_transposed(args: Any) -> Any:
-    return (like(transposed, args[0]), *args[1:])
+    return (operand_like(transposed, args[0]), *args[1:])
 
 
 def self_sliced(args: Any) -> Any:
-    return (like(sliced, args[0]), *args[1:])
+    return (operand_like(sliced, args[0]), *args[1:])
 
 
 def self_expanded(args: Any) -> Any:
-    return (like(expanded, args[0]), *args[1:]) if expanded(args[0]) is not None else None
+    return (operand_like(expanded, args[0]), *args[1:]) if expanded(args[0]) is not None else None
 
 
 def self_with_overlapping_rows(args: Any) -> Any:
-    return (like(overlapping_rows, args[0]), *args[1:]) if overlapping_rows(args[0]) is not None else None
+    return (operand_like(overlapping_rows, args[0]), *args[1:]) if overlapping_rows(args[0]) is not None else None
 
 
-def like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tensor) -> torch.Tensor:
+def operand_like(form: Callable[[torch.Tensor], torch.Tensor | None], tensor: torch.Tensor) -> torch.Tensor:
     """Returns an operand in a form, with the values of a tensor."""
     view = form(tensor)
     assert view is not None  # the callers check this
@@ -379,7 +381,7 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> No
     inplace = op.get_inplace()
     if inplace is None:
         return
-    for sample in report.choose(richest(samples_of(op, dtype)), SAMPLES):
+    for sample in report.choose(most_dimensions_first(samples_of(op, dtype)), SAMPLES):
         args, kwargs = inputs_of(sample)
         if not isinstance(sample.input, torch.Tensor) or sample.input.layout != torch.strided:
             continue
@@ -388,15 +390,15 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> No
             result = inplace(*args, **kwargs)
             return [state(args[0])], result is args[0]
 
-        values = op.name not in UNINITIALIZED and not draws(op, (args, kwargs), lambda a, k: op(*a, **k))
+        values = op.name not in UNINITIALIZED and not draws_random_numbers(op, (args, kwargs), lambda a, k: op(*a, **k))
         for form in INPLACE_FORMS:
             changed = form(args)
             if changed is None:
                 continue
             inputs = changed, kwargs
             theirs = on_cpu(op, inputs, compute)
-            ours_args, ours_kwargs = copy_inputs(op, inputs, subject.device())
-            ours = attempt(partial(compute, ours_args, ours_kwargs), subject.device())
+            ours_args, ours_kwargs = copy_inputs(op, inputs, device_under_test.device())
+            ours = attempt(partial(compute, ours_args, ours_kwargs), device_under_test.device())
             defined = values and form is not self_with_overlapping_rows
             found = memory_difference(ours, theirs, report, defined)
             if found:
@@ -404,7 +406,7 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> No
 
 
 def check_writes(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
-    """Runs both checks, in the dtypes of `is_looked_at()`."""
-    if is_looked_at(op, dtype):
+    """Runs both checks, in the dtypes in which the check of layouts runs."""
+    if is_compared_dtype(op, dtype):
         check_out_memory(op, dtype, report)
         check_inplace_memory(op, dtype, report)

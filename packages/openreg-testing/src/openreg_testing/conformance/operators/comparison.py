@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares two results within the tolerance that PyTorch's own tests use for the entry."""
+"""Compares two results of an operator within the tolerance that PyTorch's own tests use for its OpInfo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.opinfo.core import DecorateInfo
 from torch.utils import _pytree as pytree
 
-from . import subject
+from . import device_under_test
 from .entries import name_of
 from .transfer import tensors_in
 
@@ -30,7 +30,7 @@ def wider(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, 
 
 
 def tolerance_of(op: Any, dtype: torch.dtype) -> tuple[float, float]:
-    """Returns (relative, absolute) tolerance: the largest of the table's, the manifest's and the dtype's default."""
+    """Returns (relative, absolute) tolerance: the largest of the OpInfo's, the manifest's and the dtype's default."""
     widest = SHORT.get(dtype) or default_tolerances(dtype)
     for item in op.decorators:
         if not isinstance(item, DecorateInfo) or item.cls_name not in (None, "TestCommon"):
@@ -41,7 +41,7 @@ def tolerance_of(op: Any, dtype: torch.dtype) -> tuple[float, float]:
             if isinstance(decorator, toleranceOverride) and dtype in decorator.d:
                 granted = decorator.d[dtype]
                 widest = wider(widest, (granted.rtol, granted.atol))
-    granted = subject.manifest().operator(op.full_name).tolerances
+    granted = device_under_test.manifest().operator(op.full_name).tolerances
     return wider(widest, granted.get(name_of(dtype), widest))
 
 
@@ -52,12 +52,12 @@ def difference(
     *,
     values: bool = True,
     narrow: torch.dtype | None = None,
-    host: Sequence[torch.Tensor] = (),
+    may_be_on_cpu: Sequence[torch.Tensor] = (),
 ) -> str | None:
     """Returns the difference between the device's result and the reference in one line, or None.
 
     Without `values`, the numbers are not compared. `narrow` is the dtype of the call if the reference was computed
-    in a wider one. `host` contains tensors that may be on the CPU.
+    in a wider one. `may_be_on_cpu` contains the tensors of the device's result that need not be on the device.
     """
     mine, reference = pytree.tree_leaves(ours), pytree.tree_leaves(theirs)
     if len(mine) != len(reference):
@@ -66,7 +66,7 @@ def difference(
         if isinstance(one, torch.Tensor) != isinstance(other, torch.Tensor):
             return f"a {type(one).__name__}, not a {type(other).__name__}"
         found = (
-            tensor_difference(one, other, tolerance, values, narrow, host)
+            tensor_difference(one, other, tolerance, values, narrow, may_be_on_cpu)
             if isinstance(one, torch.Tensor)
             else value_difference(one, other, tolerance, values)
         )
@@ -81,10 +81,10 @@ def tensor_difference(
     tolerance: tuple[float, float] | None,
     values: bool,
     narrow: torch.dtype | None,
-    host: Sequence[torch.Tensor],
+    may_be_on_cpu: Sequence[torch.Tensor],
 ) -> str | None:
     """Returns the difference of device, shape, dtype, layout or numbers between two tensors, or None."""
-    if one.device.type != subject.device() and not any(one is tensor for tensor in host):
+    if one.device.type != device_under_test.device() and not any(one is tensor for tensor in may_be_on_cpu):
         return f"the result is on {one.device}"
     if one.shape != other.shape:
         return f"shape {tuple(one.shape)}, not {tuple(other.shape)}"
@@ -108,7 +108,7 @@ def value_difference(one: Any, other: Any, tolerance: tuple[float, float] | None
     if isinstance(one, (bool, int, float, complex)):
         return close(one, other, tolerance) if values else None
     if isinstance(one, torch.device):
-        return None if one.type == subject.device() else f"the result names {one}"
+        return None if one.type == device_under_test.device() else f"the result names {one}"
     return None if one == other else f"{one!r}, not {other!r}"
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entries (OpInfo) of PyTorch's table of operators, their dtypes and their samples (SampleInput)."""
+"""The entries of PyTorch's table of operators, their dtypes and their samples.
+
+An entry is an OpInfo, such as those of ``op_db``. A sample is a SampleInput, the arguments of one call.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from typing import Any
 
 import torch
 
-from . import subject
+from . import device_under_test
 
+# The dtypes in which entries are run. The first dtype of an entry is the first of these that it lists.
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
-# The results of these have uninitialized content, so only their sizes, strides and dtypes are compared.
+# The results of these operators have uninitialized content, so only their sizes, strides and dtypes are compared.
 UNINITIALIZED = {
     "empty",
     "empty_like",
@@ -39,7 +43,10 @@ def load(table: str) -> Any:
 
 
 def draw_freely() -> None:
-    """Stops the table's random entries from seeding the generators on every call, because checks draw repeatedly."""
+    """Stops the table's entries of random operators from seeding the generators on every call.
+
+    The checks of random numbers call such an operator repeatedly and compare the results.
+    """
     from torch.testing._internal import common_methods_invocations
 
     common_methods_invocations.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)  # type: ignore[attr-defined]
@@ -62,7 +69,7 @@ def seed(number: int | None = None) -> None:
 
     number = common_utils.SEED if number is None else number
     torch.default_generator.manual_seed(number)
-    of_device = getattr(subject.module(subject.device()), "manual_seed_all", None)
+    of_device = getattr(device_under_test.module(device_under_test.device()), "manual_seed_all", None)
     if of_device is not None:
         of_device(number)
     random.seed(number)
@@ -83,7 +90,7 @@ def differentiable(op: Any, dtype: torch.dtype) -> bool:
 
 
 # The last two lists that samples_of() has made: (entry, (dtype, gradient), samples).
-_made: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
+_recent_samples: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
 
 
 def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]:
@@ -93,11 +100,11 @@ def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]
     generators.
     """
     seed(2026)
-    for entry, key, samples in _made:
+    for entry, key, samples in _recent_samples:
         if entry is op and key == (dtype, gradient):
             return list(samples)
     samples = list(op.sample_inputs("cpu", dtype, requires_grad=gradient))
-    _made[:] = [*_made[-1:], (op, (dtype, gradient), samples)]
+    _recent_samples[:] = [*_recent_samples[-1:], (op, (dtype, gradient), samples)]
     return list(samples)
 
 
@@ -108,7 +115,7 @@ def spread(samples: list[Any], most: int) -> list[Any]:
     return [samples[index * len(samples) // most] for index in range(most)]
 
 
-def unlike(samples: list[Any], most: int) -> list[Any]:
+def of_each_kind(samples: list[Any], most: int) -> list[Any]:
     """Returns at most `most` samples: the first of each kind, then the second of each kind, and so on."""
     if len(samples) <= most:
         return samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs all checks of one entry and dtype, and reports the results."""
+"""Runs all checks of one entry of the table of operators (OpInfo) in one dtype, and reports the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import record, subject
+from . import device_under_test, record
 from .check_arguments import check_arguments
 from .check_compiled import check_compiled
 from .check_dtypes import check_dtypes
@@ -25,7 +25,7 @@ from .check_variants import check_inplace, check_out
 from .check_writes import check_writes
 from .comparison import tolerance_of
 from .entries import dtypes_of, name_of, spread
-from .tasks import APART, ARGUMENTS, CHECKS, COMPILED, ONCE_PER_ENTRY, STORAGES, VARIANTS
+from .tasks import ARGUMENTS, CHECKS, COMPILED, FLAGS, ONCE_PER_ENTRY, STORAGES, VARIANTS
 
 VARIANT_CHECKS = dict(
     zip(
@@ -34,18 +34,22 @@ VARIANT_CHECKS = dict(
         strict=True,
     )
 )
-ALONE = {  # each of these runs without other checks
+# Each of these runs without other checks.
+ALONE = {
     ARGUMENTS: check_arguments,
     STORAGES: check_storages,
     COMPILED: check_compiled,
-    APART: check_flags,
+    FLAGS: check_flags,
 }
-ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=True))  # run with the first dtype only
+ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=True))  # run with one dtype per entry
 
 
 @dataclass
 class EntryReport:
-    """The results of the checks of one entry and dtype; `failures` has the first reason of each failed check."""
+    """The results of the checks of one entry and dtype.
+
+    "The manifest lists" means that the file of the backend's expected failures has an entry for it.
+    """
 
     name: str
     dtype: str
@@ -54,17 +58,18 @@ class EntryReport:
     most_samples: int | None = None  # maximal number of samples of "forward"
     tolerance: tuple[float, float] | None = None  # (relative, absolute)
     samples: int = 0  # samples that "forward" or "compiled" ran
-    failures: dict[str, str] = field(default_factory=dict)  # check -> reason
+    failures: dict[str, str] = field(default_factory=dict)  # failed check -> first reason
     fell_back: dict[str, int] = field(default_factory=dict)  # operator -> number of fallbacks to the CPU
     tells_fallbacks: bool = True  # False: the backend does not count fallbacks
     error_inputs: int = 0  # wrong inputs that were run
     asynchronous_errors: int = 0  # wrong inputs that caused an asynchronous error
     random_samples: int = 0  # samples whose results are random numbers
     exercised: list[str] = field(default_factory=list)  # operators that ran on the device
-    flags: list[str] = field(default_factory=list)  # flags that kernels read late, as the manifest lists
+    flags: list[str] = field(default_factory=list)  # flags that kernels read when they run, as the manifest lists
     differences: list[str] = field(default_factory=list)  # checks that differ, as the manifest lists
     compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no reference
-    cases: tuple[int, int | None] = (0, None)  # numbers of the cases of ARGUMENTS or STORAGES to run: [first, end)
+    # Numbers of the cases (calls with one argument or storage changed) of ARGUMENTS or STORAGES to run: [first, end).
+    cases: tuple[int, int | None] = (0, None)
     calls: int = 0  # cases that were run
     seconds: float = 0.0
 
@@ -78,7 +83,7 @@ class EntryReport:
 
     def fail(self, check: str, reason: str, sample: Any = None) -> None:
         """Records a failure: the first reason of each check, or a difference that the manifest lists."""
-        if check in subject.manifest().operator(self.name).differs:
+        if check in device_under_test.manifest().operator(self.name).differs:
             if check not in self.differences:
                 self.differences.append(check)
             return
@@ -115,20 +120,20 @@ def examine(
     report = EntryReport(
         op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype)
     )
-    report.tells_fallbacks = subject.tells_fallbacks(subject.device())
+    report.tells_fallbacks = device_under_test.counts_fallbacks(device_under_test.device())
     report.cases = cases
     start = time.monotonic()
-    subject.reset_fallbacks(subject.device())
+    device_under_test.reset_fallbacks(device_under_test.device())
     for name, alone in ALONE.items():
         if report.includes(name):
             run_guarded(report, name, alone, op, dtype, report)
-            report.fell_back = subject.fallbacks(subject.device()) if name == COMPILED else {}
+            report.fell_back = device_under_test.fallbacks(device_under_test.device()) if name == COMPILED else {}
             report.seconds = time.monotonic() - start
             return report
     with record.operators(record_operators) as exercised:
         if report.includes("forward"):
             run_guarded(report, "forward", check_forward, op, dtype, report)
-        report.fell_back = subject.fallbacks(subject.device())
+        report.fell_back = device_under_test.fallbacks(device_under_test.device())
         for name, check in VARIANT_CHECKS.items():
             if report.includes(name):
                 run_guarded(report, name, check, op, dtype, report)
@@ -142,13 +147,13 @@ def examine(
 
 def run_guarded(report: EntryReport, name: str, check: Callable[..., Any], *args: Any) -> None:
     """Runs a check, and reports an exception of the check itself as a failure. Does nothing if the device was lost."""
-    if subject.spent():
+    if device_under_test.unusable_reason():
         return
     try:
         check(*args)
     except Exception as error:
         first_line = "".join(str(error).strip().splitlines()[:1])
         report.fail(name, f"the check failed to run: {type(error).__name__}: {first_line}")
-        subject.reset(subject.device())
-    if subject.spent():
-        report.failures["process"] = subject.spent()
+        device_under_test.reset(device_under_test.device())
+    if device_under_test.unusable_reason():
+        report.failures["process"] = device_under_test.unusable_reason()

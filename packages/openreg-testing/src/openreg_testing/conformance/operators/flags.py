@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The flags of PyTorch that change the result of a call.
 
-A flag applies to the calls that are made while it is set, but the kernel of a device runs later. The manifest of a
-backend lists the flags that its kernels read at that time, with the effect that a user sees.
+A flag applies to the calls that are made while it is set, but the kernel of a device runs later. The manifest (the file
+of a backend's expected failures) lists the flags that its kernels read at that time, with the effect that a user sees.
 """
 
 from __future__ import annotations

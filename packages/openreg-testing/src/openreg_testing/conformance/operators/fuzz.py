@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares random calls with the CPU: any entry of the table, dtype, layout, overload and flag.
+"""Compares random calls with the CPU: any entry of PyTorch's table of operators (OpInfo), dtype, layout and flag.
 
 A seed alone determines a call, and a failure prints the seed that repeats it.
 """
@@ -21,9 +21,9 @@ from torch.utils import _pytree as pytree
 from ..bring_up import Setup
 from ..manifest import OperatorExpectations
 from ..pool import CompletedTask, FailedTask, Processes, WorkerPool
-from . import entries, subject
+from . import device_under_test, entries
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
-from .check_random import draws
+from .check_random import draws_random_numbers
 from .comparison import difference, tolerance_of
 from .outcome import CallOutcome, attempt, warning_difference
 from .tasks import TABLE, Entries
@@ -144,7 +144,9 @@ class RandomCall:
             args, kwargs = copy_inputs(self.op, (args, kwargs), device)
             function = self.op.get_inplace() if self.form == "in place" else self.op
             result = function(*args, **kwargs)
-            return result, [around(tensor) for tensor in tensors_in((args, kwargs)) if tensor.layout == torch.strided]
+            return result, [
+                whole_storage(tensor) for tensor in tensors_in((args, kwargs)) if tensor.layout == torch.strided
+            ]
 
         torch.manual_seed(7)
         for flag in self.flags:
@@ -158,12 +160,16 @@ class RandomCall:
     def is_determined(self) -> bool:
         """True if the numbers can be compared: none are random, and no result is uninitialized memory."""
         function = self.op.get_inplace() if self.form == "in place" else self.op
-        random_numbers = draws(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
+        random_numbers = draws_random_numbers(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
         return self.op.name not in entries.UNINITIALIZED and not random_numbers
 
     def prepare(self) -> bool:
         """Makes the out= operand, if there is one. Returns False if the entry does not support the call."""
-        if self.inputs is None or known_of(self.op).fails or (self.form == "in place" and not self.op.get_inplace()):
+        if (
+            self.inputs is None
+            or expectations_of(self.op).fails
+            or (self.form == "in place" and not self.op.get_inplace())
+        ):
             return False
         if self.form == "out":
             plain = attempt(lambda: self.op(*copy_inputs(self.op, self.inputs, "cpu")[0], **self.inputs[1]), "cpu")
@@ -181,33 +187,33 @@ class RandomCall:
         return True
 
 
-def around(tensor: torch.Tensor) -> torch.Tensor:
+def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
     """Returns the whole storage of a tensor as a flat tensor."""
     return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
 
 
-def known_of(op: Any) -> OperatorExpectations:
-    """Returns the manifest's expectations for an entry."""
-    return subject.manifest().operator(op.full_name)
+def expectations_of(op: Any) -> OperatorExpectations:
+    """Returns the expectations for an entry in the manifest, the file of the backend's expected failures."""
+    return device_under_test.manifest().operator(op.full_name)
 
 
-def find(call: RandomCall) -> str | None:
+def difference_of(call: RandomCall) -> str | None:
     """Runs a call on both devices and returns the difference in one line, or None."""
-    theirs, ours = call.run("cpu"), call.run(subject.device())
+    theirs, ours = call.run("cpu"), call.run(device_under_test.device())
     found = outcome_difference(call, ours, theirs)
-    if found and not ours.late and (is_listed(call) or is_right(call, ours)):
+    if found and not ours.is_asynchronous and (is_expected_difference(call) or agrees_on_dense_operands(call, ours)):
         return None
     if found or ours.error is not None or theirs.error is not None:
         return found
     for mine, reference in zip(tensors_in(ours.result[0]), tensors_in(theirs.result[0]), strict=True):
         if mine.layout == torch.strided and mine.stride() != reference.stride() and mine.numel() > 1:
-            if known_of(call.op).strides or is_listed(call):
+            if expectations_of(call.op).strides or is_expected_difference(call):
                 return None
             return f"strides {mine.stride()}, not {reference.stride()}"
     for mine, reference in zip(ours.result[1], theirs.result[1], strict=True):
         size = min(mine.numel(), reference.numel())
-        memory = comparable(mine[:size])  # as `host`, because some operands are on the CPU
-        found = values_difference(call, memory, comparable(reference[:size]), theirs, host=[memory])
+        memory = comparable(mine[:size])  # passed as may_be_on_cpu, because some operands are there
+        found = values_difference(call, memory, comparable(reference[:size]), theirs, may_be_on_cpu=[memory])
         if found:
             return f"an operand or the memory around it differs after the call: {found}"
     return None
@@ -216,8 +222,8 @@ def find(call: RandomCall) -> str | None:
 def outcome_difference(call: RandomCall, ours: CallOutcome, theirs: CallOutcome) -> str | None:
     """Returns the difference of errors, warnings or results, or None."""
     if theirs.error is not None or ours.error is not None:
-        if ours.late:
-            known = bool(known_of(call.op).late) and theirs.error is not None
+        if ours.is_asynchronous:
+            known = bool(expectations_of(call.op).allows_asynchronous_error) and theirs.error is not None
             return None if known else f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}"
         if is_allowed(call.op, call.dtype, ours, theirs) or has_two_faults(call, ours) or needs_no_kernel(call):
             return None
@@ -228,11 +234,11 @@ def outcome_difference(call: RandomCall, ours: CallOutcome, theirs: CallOutcome)
 
 
 def values_difference(
-    call: RandomCall, ours: Any, theirs: Any, outcome: CallOutcome, host: Sequence[torch.Tensor] = ()
+    call: RandomCall, ours: Any, theirs: Any, outcome: CallOutcome, may_be_on_cpu: Sequence[torch.Tensor] = ()
 ) -> str | None:
     """Returns the difference of values within the entry's tolerance, widened for the results in `outcome`, or None."""
     tolerance = widened(tolerance_of(call.op, call.dtype), outcome.result)
-    return difference(ours, theirs, tolerance, values=call.is_determined, host=host)
+    return difference(ours, theirs, tolerance, values=call.is_determined, may_be_on_cpu=may_be_on_cpu)
 
 
 def has_two_faults(call: RandomCall, ours: CallOutcome) -> bool:
@@ -255,7 +261,7 @@ def in_single_precision(tree: Any, dtype: torch.dtype) -> Any:
     def convert(x: torch.Tensor) -> Any:
         if x.layout != torch.strided or x.dtype != dtype:
             return x
-        return change(around(x), dtype, torch.float32).as_strided(x.size(), x.stride(), x.storage_offset())
+        return change(whole_storage(x), dtype, torch.float32).as_strided(x.size(), x.stride(), x.storage_offset())
 
     return change(pytree.tree_map_only(torch.Tensor, convert, tree), dtype, torch.float32)
 
@@ -265,19 +271,19 @@ def needs_no_kernel(call: RandomCall) -> bool:
     return call.dtype not in NUMBERS and not any(tensor.numel() for tensor in tensors_in(call.inputs))
 
 
-# The prefix of the check that covers each form.
+# The beginning of the name of the kit's check that makes such calls, by form.
 CHECKS = {"plain": "layouts", "out": "writes: out", "in place": "writes: in-place"}
 
 
-def is_listed(call: RandomCall) -> bool:
+def is_expected_difference(call: RandomCall) -> bool:
     """Returns True if the manifest lists a difference for the call."""
-    if known_of(call.op).deterministic and any(flag.startswith("deterministic") for flag in call.flags):
+    if expectations_of(call.op).deterministic and any(flag.startswith("deterministic") for flag in call.flags):
         return True
-    return any(check.startswith(CHECKS[call.form]) for check in known_of(call.op).differs)
+    return any(check.startswith(CHECKS[call.form]) for check in expectations_of(call.op).differs)
 
 
-def is_right(call: RandomCall, ours: CallOutcome) -> bool:
-    """Returns True if the device agrees with the CPU on dense operands, without out=.
+def agrees_on_dense_operands(call: RandomCall, ours: CallOutcome) -> bool:
+    """Returns True if the device's result is that of the CPU for dense operands, without out=.
 
     Then the CPU is wrong: a few of its kernels reject strided operands, or read or write beyond them.
     """
@@ -309,7 +315,7 @@ def widened(tolerance: tuple[float, float], result: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class RunRandomCall:
-    """A task that runs the call of a seed."""
+    """A picklable object whose `run()`, in a worker process, makes the call of a seed."""
 
     table: str
     seed: int
@@ -318,11 +324,13 @@ class RunRandomCall:
         """Returns the failure as text, or None."""
         call = RandomCall(self.seed, runnable_entries(self.table))
         try:
-            found = find(call) if call.prepare() else None
+            found = difference_of(call) if call.prepare() else None
         except Exception as error:
             found = f"the fuzzer failed: {type(error).__name__}: {error}"
-            subject.reset(subject.device())
-        return CompletedTask(f"{found} [{call.describe()}]" if found else None, bool(subject.spent()))
+            device_under_test.reset(device_under_test.device())
+        return CompletedTask(
+            f"{found} [{call.describe()}]" if found else None, bool(device_under_test.unusable_reason())
+        )
 
 
 @functools.cache

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The outcome of one call: a result, an exception of the call, or an asynchronous error."""
+"""The outcome of one call: a result, an exception of the call, or an asynchronous error.
+
+An asynchronous error is an exception of a kernel that a later call reports, here the synchronization after the call.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any, BinaryIO
 
 import torch
 
-from . import record, subject
+from . import device_under_test, record
 
 FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # warnings of fallbacks, which reports count separately
 # PyTorch emits these warnings once per process, for the CPU or for the device.
@@ -58,7 +61,7 @@ class CallOutcome:
 
     result: Any = None
     error: Exception | None = None
-    late: bool = False  # the error is an asynchronous one
+    is_asynchronous: bool = False  # True: the error is an asynchronous one
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -109,16 +112,16 @@ def run_on_device(call: Callable[[], Any], outcome: CallOutcome, device: str) ->
         outcome.result = call()
     except Exception as error:
         outcome.error = error
-        outcome.late = isinstance(error, torch.AcceleratorError)
+        outcome.is_asynchronous = isinstance(error, torch.AcceleratorError)
     wait_for_device(outcome, device)
 
 
 def wait_for_device(outcome: CallOutcome, device: str) -> None:
     """Synchronizes, and records an asynchronous error in the outcome. Resets a device that an error stopped."""
     try:
-        subject.synchronize(device)
+        device_under_test.synchronize(device)
     except RuntimeError as error:  # an AcceleratorError, if the backend uses that class
-        outcome.error, outcome.late = outcome.error or error, True
-    if outcome.late:
+        outcome.error, outcome.is_asynchronous = outcome.error or error, True
+    if outcome.is_asynchronous:
         outcome.result = None
-        subject.reset(device)
+        device_under_test.reset(device)

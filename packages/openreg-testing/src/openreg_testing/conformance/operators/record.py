@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile, record_function
 
-from . import subject
+from . import device_under_test
 
 ON_DEVICE = "conformance: on the device"  # name of the profiler range around calls on the device
 
@@ -20,8 +20,8 @@ ON_DEVICE = "conformance: on the device"  # name of the profiler range around ca
 def operators(enabled: bool = True) -> Iterator[set[str]]:
     """Yields a set that contains, after the block, the operators that ran on the device, such as "aten::add.Tensor".
 
-    Operators that fell back to the CPU, and those that their fallbacks ran there, are left out. Without `enabled`, the
-    set stays empty.
+    Operators that fell back to the CPU, and those that their fallbacks called there, are left out. Without `enabled`,
+    the set stays empty.
     """
     seen: set[str] = set()
     if not enabled:
@@ -30,7 +30,7 @@ def operators(enabled: bool = True) -> Iterator[set[str]]:
     config = _ExperimentalConfig(capture_overload_names=True)
     with profile(use_cpu=True, experimental_config=config) as profiler, Recording.off():
         yield seen
-    fell_back = set(subject.fallbacks(subject.device()))
+    fell_back = set(device_under_test.fallbacks(device_under_test.device()))
     events = []
     on_device, on_cpu = [], []
     for event in profiler.kineto_results.events():
@@ -41,15 +41,16 @@ def operators(enabled: bool = True) -> Iterator[set[str]]:
             events.append((event.start_ns(), name))
             if name in fell_back:
                 on_cpu.append((event.start_ns(), event.end_ns()))
-    inside, outside = Spans(on_device), Spans(on_cpu)
-    seen.update(name for start, name in events if inside.contains(start) and not outside.contains(start))
+    device_times, fallback_times = Intervals(on_device), Intervals(on_cpu)
+    seen.update(name for start, name in events if device_times.contains(start) and not fallback_times.contains(start))
 
 
 class Recording:
-    """A switch for the profiler of this thread.
+    """The switch of this thread's profiler ranges (RecordFunction).
 
-    It is off outside of calls on the device, because recording samples, comparisons and calls on the CPU would take
-    longer than these do.
+    `operators()` profiles a whole block, such as all checks of an entry. Only the calls on the device matter in it. To
+    record the others, which make samples, compare results and call the CPU, would take longer than the calls
+    themselves. So the ranges are on only inside of `on_device()`.
     """
 
     on = True
@@ -79,14 +80,20 @@ class Recording:
             yield
 
 
-class Spans:
-    """A set of time intervals, of which any two are disjoint or nested."""
+class Intervals:
+    """A set of closed time intervals, which may overlap or contain each other."""
 
-    def __init__(self, spans: list[tuple[int, int]]) -> None:
-        self.spans = sorted(spans)
-        self.starts = [start for start, _ in self.spans]
+    def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
+        self.starts: list[int] = []  # of the merged intervals, which are disjoint, in ascending order
+        self.ends: list[int] = []
+        for start, end in sorted(intervals):
+            if self.ends and start <= self.ends[-1]:
+                self.ends[-1] = max(self.ends[-1], end)
+            else:
+                self.starts.append(start)
+                self.ends.append(end)
 
     def contains(self, moment: int) -> bool:
         """Returns True if a time lies in one of the intervals."""
         index = bisect.bisect_right(self.starts, moment) - 1
-        return index >= 0 and moment <= self.spans[index][1]
+        return index >= 0 and moment <= self.ends[index]

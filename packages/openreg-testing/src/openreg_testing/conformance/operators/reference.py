@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reference results of the CPU, in a wider dtype if the CPU does not support a dtype that a GPU supports."""
+"""Computes reference results on the CPU, in a wider dtype if the CPU does not support a dtype that a GPU supports."""
 
 from __future__ import annotations
 

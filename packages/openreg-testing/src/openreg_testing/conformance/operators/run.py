@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs entries and dtypes in a pool of processes and returns a scorecard."""
+"""Runs the checks of operators in a pool of worker processes and returns a scorecard, the counts and problems of a run.
+
+An entry is an OpInfo of PyTorch's table of operators; it runs in several dtypes. The manifest is the file of the
+backend's expected failures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ..bring_up import Setup
 from ..manifest import Manifest
 from ..pool import FailedTask, Processes, WorkerPool
 from .scorecard import Scorecard
-from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, last_case
+from .tasks import CASE_BY_CASE, CHECKS, COMPILED, FLAGS, ON_DEMAND, TABLE, Entries, Examine, last_case
 
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # the name of a failure that ended the process and thus belongs to no check
@@ -40,7 +44,7 @@ def quick_flags(
     setup: Setup, table: str = TABLE, dtypes: Sequence[str] = ("float32", "int64", "first"), **settings: Any
 ) -> Scorecard:
     """Runs the check of flags with one sample per entry and dtype, and returns the scorecard."""
-    return run(setup, dtypes, checks=(APART,), variant_samples=1, table=table, **settings)
+    return run(setup, dtypes, checks=(FLAGS,), variant_samples=1, table=table, **settings)
 
 
 def run(
@@ -62,7 +66,7 @@ def run(
     arguments of examine(). Calls progress(done, total) after each task. Raises TableError if the table cannot be
     loaded, and ManifestError if the manifest lists an unknown entry.
     """
-    alone = (APART, *ON_DEMAND)
+    alone = (FLAGS, *ON_DEMAND)
     together = tuple(check for check in checks if check not in alone)
     parts = tuple(filter(None, (together, *((check,) for check in alone if check in checks))))
     reports: dict[tuple[str, str], dict[str, Any]] = {}
@@ -119,7 +123,7 @@ def run(
 @contextlib.contextmanager
 def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
     """Yields the environment variables of the processes that run these checks."""
-    if part == (APART,):
+    if part == (FLAGS,):
         yield {**manifest.environment, **manifest.flags_environment}
     elif part == (COMPILED,):
         with compiler_cache.empty_cache() as settings:
@@ -168,7 +172,7 @@ def _one_by_one(pool: WorkerPool, unfinished: Sequence[tuple[Examine, dict[str, 
 
 
 def _around_lost_case(pool: WorkerPool, task: Examine, lost: FailedTask) -> Iterator[dict[str, Any]]:
-    """Runs the cases before and after the one that ended the process, and yields reports.
+    """Runs the cases (numbered calls of a check) before and after the one that ended the process, and yields reports.
 
     The case itself is reported as a fault if it ended the process on the device, not on the CPU.
     """

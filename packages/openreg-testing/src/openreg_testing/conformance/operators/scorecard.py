@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The scorecard of a run: counts of the reports, and the problems."""
+"""The scorecard of a run: counts of the reports of all entries and dtypes, and the problems.
+
+An entry is an OpInfo of PyTorch's table of operators. The manifest is the file of the backend's expected failures.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from rich.table import Table
 from ..manifest import Manifest
 from .tasks import CHECKS, ON_DEMAND
 
-_CODE = ("generated", "external")
+_CODE = ("generated", "external")  # the counts of compiled code that are shown; see check_compiled.Code
 FALLBACKS_SHOWN = 30  # lines of the table in the terminal; the file written by --json has all
 
 
@@ -24,7 +27,10 @@ def matches_any(pattern: str, names: set[str]) -> bool:
 
 
 class Scorecard:
-    """The scorecard of all reports of a run. `whole` contains the checks that ran on all entries and dtypes."""
+    """The scorecard of a run. `reports` are those of EntryReport.as_dictionary(), `entries` the size of the table.
+
+    `whole` contains the checks that ran on all entries and dtypes.
+    """
 
     def __init__(
         self,
@@ -44,7 +50,7 @@ class Scorecard:
         """Returns True if an entry passed forward and backward without a fallback."""
         return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
 
-    def tells_fallbacks(self) -> bool:
+    def counts_fallbacks(self) -> bool:
         """Returns True if the backend counts fallbacks; otherwise the number of native entries is unknown."""
         return all(report.get("tells_fallbacks", True) for report in self.reports)
 
@@ -75,13 +81,13 @@ class Scorecard:
                 for name in expected_failures
                 if not matches_any(name, failed)
             ]
-            late = {report["name"] for report in self.reports if report.get("asynchronous_errors")}
+            asynchronous = {report["name"] for report in self.reports if report.get("asynchronous_errors")}
             found += [
                 f"{name}: listed with `late`, but it has no asynchronous error; delete the key"
                 for name, known in listed.items()
-                if known.late and not matches_any(name, late)
+                if known.allows_asynchronous_error and not matches_any(name, asynchronous)
             ]
-            if self.manifest.native and not self.tells_fallbacks():
+            if self.manifest.native and not self.counts_fallbacks():
                 found.append(
                     "[expect] native: the backend does not count fallbacks; add fallback_stats() to its module, or "
                     "delete the key"
@@ -121,7 +127,7 @@ class Scorecard:
         failed = [report for report in reports if report["failures"]]
         excepted = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
         counts = len(reports), len(reports) - len(failed), len(failed) - excepted, excepted
-        if not self.tells_fallbacks():
+        if not self.counts_fallbacks():
             return (*counts, None, None)
         fell_back = sum(bool(report.get("fell_back")) for report in reports)
         return (*counts, self.native(dtype), fell_back)
@@ -151,8 +157,8 @@ class Scorecard:
             table.add_row(dtype, *("?" if number is None else str(number) for number in self.row(dtype)))
         console.print(table)
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
-        late = sum(report.get("asynchronous_errors", 0) for report in self.reports)
-        console.print(f"{errors} wrong inputs, {late} of them with an asynchronous error")
+        asynchronous = sum(report.get("asynchronous_errors", 0) for report in self.reports)
+        console.print(f"{errors} wrong inputs, {asynchronous} of them with an asynchronous error")
         calls = sum(report.get("calls", 0) for report in self.reports)
         if calls:
             console.print(f"{calls} calls with one argument changed or its storage freed")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tasks of workers for operators: to list the entries of a table, and to test one entry in one dtype."""
+"""What worker processes run for the suite "operators": listing the entries of a table, and testing one entry.
+
+An entry is an OpInfo of PyTorch's table of operators. The module also has the names of the checks.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ from ..pool import CompletedTask
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
 # Checks of other forms of the calls that "forward" makes: other operands, overloads or layouts.
 VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes", "sparse")
-ONCE_PER_ENTRY = ("errors", "dtypes")  # run with the first dtype of an entry only
-APART = "flags"  # runs in separate processes, whose variables defer kernels
-CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)  # run by default
+ONCE_PER_ENTRY = ("errors", "dtypes")  # run only with the first of entries.DTYPES that an entry lists
+FLAGS = "flags"  # runs in separate processes, whose environment variables defer kernels until the host waits
+CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, FLAGS)  # run by default
 # These run on request only, in separate processes, because each takes as long as all others together.
 COMPILED = "compiled"
 ARGUMENTS = "arguments"
 STORAGES = "storages"
-CASE_BY_CASE = (ARGUMENTS, STORAGES)  # if a case ends the process, the other cases run without it
+# Their calls are numbered *cases*. If a case ends the process, the other cases run without it.
+CASE_BY_CASE = (ARGUMENTS, STORAGES)
 ON_DEMAND = (COMPILED, *CASE_BY_CASE)
 
 
@@ -34,7 +38,7 @@ def last_case(output: str) -> tuple[int, str] | None:
 
 @dataclass(frozen=True)
 class Entries:
-    """A task that lists the entries of a table, with the dtypes in which each is run."""
+    """A picklable object whose `run()` lists the entries of a table, with the dtypes in which each is run."""
 
     table: str = TABLE
 
@@ -51,7 +55,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Examine:
-    """A task that runs the checks of an entry in a dtype. `settings` are arguments of examine()."""
+    """A picklable object whose `run()` checks an entry in a dtype. `settings` are arguments of examine()."""
 
     table: str
     index: int
@@ -63,11 +67,11 @@ class Examine:
         """Returns the report as a dictionary."""
         import torch
 
-        from . import entries, subject
+        from . import device_under_test, entries
         from .examination import examine
         from .outcome import StandardError
 
         StandardError.open()
         op = entries.load(self.table)[self.index]
         report = examine(op, getattr(torch, self.dtype), **self.settings)
-        return CompletedTask(report.as_dictionary(), bool(subject.spent()))
+        return CompletedTask(report.as_dictionary(), bool(device_under_test.unusable_reason()))

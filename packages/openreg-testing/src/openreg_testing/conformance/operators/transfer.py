@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies a sample's inputs to a device, with equal bytes, sizes, strides, offsets and shared storages."""
+"""Copies the arguments of a sample (SampleInput) to a device, with equal bytes, strides and shared storages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch.utils import _pytree as pytree
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments
 
 # Positions in (input, *args) of operands that stay on the CPU, as in the table's samples for a GPU.
-HOST_OPERANDS = {"tensor_split": (1,)}
+CPU_OPERANDS = {"tensor_split": (1,)}
 
-WITHOUT_TENSORS = {"broadcast_shapes"}  # has no tensor among its arguments and results
+WITHOUT_TENSORS = {"broadcast_shapes"}  # operators without a tensor among their arguments and results
 
 
 def inputs_of(sample: Any) -> Inputs:
@@ -21,22 +21,21 @@ def inputs_of(sample: Any) -> Inputs:
     return (sample.input, *sample.args), dict(sample.kwargs)
 
 
-def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True) -> Any:
+def copy_inputs(op: Any, inputs: Inputs, device: str, adds_device: bool = True) -> Any:
     """Returns copies of the arguments for a call on `device`. Replaces devices and generators among them accordingly.
 
-    Adds the argument `device` if no argument is a tensor, because the operator then creates a tensor, unless
-    `makes_tensors` is false.
+    With `adds_device`, adds the argument `device` if no argument is a tensor, because the operator then creates one.
     """
     args, kwargs = inputs
     storages: dict[Any, Any] = {}
-    host = HOST_OPERANDS.get(op.name, ())
+    on_cpu = CPU_OPERANDS.get(op.name, ())
     args = tuple(
-        copy_value(value, "cpu" if position in host and isinstance(value, torch.Tensor) else device, storages)
+        copy_value(value, "cpu" if position in on_cpu and isinstance(value, torch.Tensor) else device, storages)
         for position, value in enumerate(args)
     )
     kwargs = {name: copy_value(value, device, storages) for name, value in kwargs.items()}
     if (
-        makes_tensors
+        adds_device
         and device != "cpu"
         and "out" not in kwargs
         and op.name not in WITHOUT_TENSORS

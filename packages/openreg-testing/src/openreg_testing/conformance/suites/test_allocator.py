@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory of the device: allocation, statistics, out-of-memory errors, resized storages, and pinned memory."""
+"""Memory of the device: allocation, statistics, out-of-memory errors, resized storages, and pinned memory.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 BYTES = 1 << 22
 
@@ -14,7 +18,7 @@ def block(device: DeviceUnderTest) -> torch.Tensor:
     return torch.empty(BYTES, dtype=torch.uint8, device=device.first)
 
 
-@promise("allocator.allocate")
+@covers("allocator.allocate")
 def test_tensors_have_memory_of_their_own(device: DeviceUnderTest) -> None:
     """The memory of a tensor belongs to no other tensor during its lifetime."""
     tensors = [torch.full((100,), float(number), device=device.first) for number in range(200)]
@@ -23,7 +27,7 @@ def test_tensors_have_memory_of_their_own(device: DeviceUnderTest) -> None:
         assert (tensor.cpu() == number).all()
 
 
-@promise("allocator.allocate")
+@covers("allocator.allocate")
 def test_memory_is_given_back(device: DeviceUnderTest) -> None:
     """Memory of deleted tensors is reused, so that a program can allocate more in total than the device has."""
     for number in range(300):
@@ -31,7 +35,7 @@ def test_memory_is_given_back(device: DeviceUnderTest) -> None:
     assert (x.cpu() == 299).all()
 
 
-@promise("allocator.allocate")
+@covers("allocator.allocate")
 def test_no_elements_need_no_memory(device: DeviceUnderTest) -> None:
     """A tensor without elements can be created, copied and resized."""
     x = torch.empty(0, 3, device=device.first)
@@ -39,14 +43,14 @@ def test_no_elements_need_no_memory(device: DeviceUnderTest) -> None:
     assert x.resize_(2, 3).shape == (2, 3)
 
 
-@promise("allocator.allocate")
+@covers("allocator.allocate")
 def test_memory_is_aligned(device: DeviceUnderTest) -> None:
     """Memory begins at a multiple of 16 bytes, as vectorized kernels require."""
     for size in (1, 3, 17, 1000):
         assert torch.empty(size, dtype=torch.uint8, device=device.first).data_ptr() % 16 == 0
 
 
-@promise("device_allocator.getDeviceStats", "device_allocator.initialized")
+@covers("device_allocator.getDeviceStats", "device_allocator.initialized")
 def test_statistics_follow_allocations(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.memory_allocated() grows by the size of a new tensor, and falls when the tensor is deleted."""
     before = torch.accelerator.memory_allocated()
@@ -57,7 +61,7 @@ def test_statistics_follow_allocations(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.memory_allocated() == before
 
 
-@promise("device_allocator.resetPeakStats", "device_allocator.getDeviceStats")
+@covers("device_allocator.resetPeakStats", "device_allocator.getDeviceStats")
 def test_the_peak_is_kept_and_reset(accelerator: DeviceUnderTest) -> None:
     """max_memory_allocated() keeps the largest size until reset_peak_memory_stats()."""
     before = torch.accelerator.memory_allocated()
@@ -68,7 +72,7 @@ def test_the_peak_is_kept_and_reset(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.max_memory_allocated() == torch.accelerator.memory_allocated()
 
 
-@promise("device_allocator.resetAccumulatedStats")
+@covers("device_allocator.resetAccumulatedStats")
 def test_sums_are_reset(accelerator: DeviceUnderTest) -> None:
     """reset_accumulated_memory_stats() sets accumulated counts to zero, and keeps those of current memory."""
     x = block(accelerator)
@@ -79,7 +83,7 @@ def test_sums_are_reset(accelerator: DeviceUnderTest) -> None:
     del x
 
 
-@promise("device_allocator.emptyCache")
+@covers("device_allocator.emptyCache")
 def test_the_cache_is_given_back(accelerator: DeviceUnderTest) -> None:
     """empty_cache() releases memory that no tensor uses, and keeps the memory of tensors."""
     x, kept = block(accelerator), accelerator.tensor(1, 2)
@@ -90,7 +94,7 @@ def test_the_cache_is_given_back(accelerator: DeviceUnderTest) -> None:
     assert kept.tolist() == [1, 2]
 
 
-@promise("device_allocator.getMemoryInfo")
+@covers("device_allocator.getMemoryInfo")
 def test_the_device_tells_its_memory(accelerator: DeviceUnderTest) -> None:
     """get_memory_info() returns (free, total): a large allocation decreases free and does not change total."""
     torch.accelerator.empty_cache()
@@ -103,7 +107,7 @@ def test_the_device_tells_its_memory(accelerator: DeviceUnderTest) -> None:
     del x
 
 
-@promise("registration.c10::OutOfMemoryError")
+@covers("registration.c10::OutOfMemoryError")
 def test_too_much_is_out_of_memory(accelerator: DeviceUnderTest) -> None:
     """An allocation larger than the device's memory raises torch.OutOfMemoryError, and the device stays usable."""
     with pytest.raises(torch.OutOfMemoryError):
@@ -111,7 +115,7 @@ def test_too_much_is_out_of_memory(accelerator: DeviceUnderTest) -> None:
     assert accelerator.tensor(1, 2).tolist() == [1, 2]
 
 
-@promise("device_allocator.getDeviceStats")
+@covers("device_allocator.getDeviceStats")
 def test_statistics_are_of_each_device(accelerator: DeviceUnderTest) -> None:
     """An allocation on one device does not change the statistics of another one."""
     second = accelerator.second
@@ -121,7 +125,7 @@ def test_statistics_are_of_each_device(accelerator: DeviceUnderTest) -> None:
     del x
 
 
-@promise("private_use1_hooks.resizePrivateUse1Bytes")
+@covers("private_use1_hooks.resizePrivateUse1Bytes")
 def test_a_storage_can_be_resized(accelerator: DeviceUnderTest) -> None:
     """UntypedStorage.resize_() keeps the bytes that fit, and can free and restore a storage, as FSDP does."""
     x = accelerator.tensor(1, 2, 3, 4)
@@ -136,7 +140,7 @@ def test_a_storage_can_be_resized(accelerator: DeviceUnderTest) -> None:
     assert x.tolist() == [5, 5, 5, 5]
 
 
-@promise("private_use1_hooks.resizePrivateUse1Bytes")
+@covers("private_use1_hooks.resizePrivateUse1Bytes")
 def test_a_storage_that_cannot_grow_changes_nothing(accelerator: DeviceUnderTest) -> None:
     """If UntypedStorage.resize_() runs out of memory on another device, storage and current device are unchanged."""
     x = accelerator.tensor(1, 2, 3, 4, device=accelerator.second)
@@ -147,7 +151,7 @@ def test_a_storage_that_cannot_grow_changes_nothing(accelerator: DeviceUnderTest
     assert x.tolist() == [1, 2, 3, 4]
 
 
-@promise("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
+@covers("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
 def test_memory_can_be_pinned(accelerator: DeviceUnderTest) -> None:
     """pin_memory() returns a tensor in host memory with is_pinned() true; other tensors are not pinned."""
     plain = torch.arange(10.0)
@@ -160,13 +164,13 @@ def test_memory_can_be_pinned(accelerator: DeviceUnderTest) -> None:
     assert pinned.to(accelerator.first, non_blocking=True).tolist() == list(range(10))
 
 
-@promise("accelerator_hooks.isPinnedPtr")
+@covers("accelerator_hooks.isPinnedPtr")
 def test_the_memory_of_the_device_is_not_pinned(accelerator: DeviceUnderTest) -> None:
     """A tensor on the device is not pinned."""
     assert not accelerator.tensor().is_pinned()
 
 
-@promise("caching_host_allocator.record_stream", "host_allocator.record_event")
+@covers("caching_host_allocator.record_stream", "host_allocator.record_event")
 def test_pinned_memory_is_kept_for_a_copy(accelerator: DeviceUnderTest) -> None:
     """Pinned memory of a deleted tensor is not reused until copies that read it are complete."""
     for number in range(20):
@@ -177,7 +181,7 @@ def test_pinned_memory_is_kept_for_a_copy(accelerator: DeviceUnderTest) -> None:
         assert (there.cpu() == number).all(), "pinned memory was reused while a copy read it"
 
 
-@promise("host_allocator.empty_cache")
+@covers("host_allocator.empty_cache")
 @pytest.mark.usefixtures("accelerator")
 def test_pinned_memory_is_given_back() -> None:
     """torch.accelerator.empty_host_cache() releases pinned memory that no tensor uses, and keeps that of tensors."""
@@ -188,7 +192,7 @@ def test_pinned_memory_is_given_back() -> None:
     assert kept.sum() == 100
 
 
-@promise("accelerator_hooks.getPinnedMemoryAllocator")
+@covers("accelerator_hooks.getPinnedMemoryAllocator")
 def test_a_data_loader_pins(accelerator: DeviceUnderTest) -> None:
     """DataLoader(pin_memory=True) yields pinned batches."""
     data = torch.utils.data.TensorDataset(torch.arange(8.0))

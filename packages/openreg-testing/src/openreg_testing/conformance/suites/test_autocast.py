@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autocast: lists of operators that run in the lower precision, in float32 or in the widest dtype; and GradScaler."""
+"""Autocast: lists of operators that run in the lower precision, in float32 or in the widest dtype; and GradScaler.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 from collections.abc import Callable
 
@@ -7,13 +11,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 RULES = "registration.rules of AutocastPrivateUse1"
 SCALER = "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_"
 TensorFunction = Callable[[torch.Tensor], torch.Tensor]
 
-# Operators that PyTorch's lists for CUDA have in common with those of the CPU and of most backends.
+# Operators that PyTorch's autocast lists for CUDA have in common with those of the CPU and of most backends. Their
+# operands are cast to the lower precision, to float32, and to the widest dtype of the operands.
 LOWER: dict[str, TensorFunction] = {
     "mm": lambda x: torch.mm(x, x),
     "matmul": lambda x: x @ x,
@@ -42,20 +47,20 @@ WIDEST: dict[str, TensorFunction] = {
 
 
 @pytest.fixture
-def lists(accelerator: DeviceUnderTest) -> DeviceUnderTest:
+def autocast_device(accelerator: DeviceUnderTest) -> DeviceUnderTest:
     """The device under test. Skips the test if the backend has no autocast rules."""
     if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "AutocastPrivateUse1"):
         pytest.skip("not claimed: no autocast rule is registered for AutocastPrivateUse1 (aten::mm has none)")
     return accelerator
 
 
-def low(device: DeviceUnderTest) -> torch.dtype:
+def low_precision(device: DeviceUnderTest) -> torch.dtype:
     """Returns the dtype of the lower precision: float16 if the device supports it, else bfloat16."""
     supported = device.module.get_amp_supported_dtype()
     return torch.float16 if torch.float16 in supported else torch.bfloat16
 
 
-@promise("module.get_amp_supported_dtype")
+@covers("module.get_amp_supported_dtype")
 def test_the_module_names_dtypes(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.get_amp_supported_dtype() lists float16 or bfloat16; torch.autocast accepts each listed dtype."""
     supported = accelerator.module.get_amp_supported_dtype()
@@ -67,71 +72,74 @@ def test_the_module_names_dtypes(accelerator: DeviceUnderTest) -> None:
     assert not torch.is_autocast_enabled(accelerator.name)
 
 
-@promise(RULES)
+@covers(RULES)
 @pytest.mark.parametrize("name", LOWER)
-def test_products_run_in_the_lower_precision(lists: DeviceUnderTest, name: str) -> None:
+def test_products_run_in_the_lower_precision(autocast_device: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the first list casts float32 operands to the lower precision."""
-    x = torch.randn(4, 4).to(lists.first)
-    with torch.autocast(lists.name, dtype=low(lists)):
-        assert LOWER[name](x).dtype == low(lists)
+    x = torch.randn(4, 4).to(autocast_device.first)
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
+        assert LOWER[name](x).dtype == low_precision(autocast_device)
     assert LOWER[name](x).dtype == torch.float32
 
 
-@promise(RULES)
+@covers(RULES)
 @pytest.mark.parametrize("name", SINGLE)
-def test_what_needs_range_runs_in_float32(lists: DeviceUnderTest, name: str) -> None:
+def test_what_needs_range_runs_in_float32(autocast_device: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the second list casts operands of the lower precision to float32."""
-    x = torch.randn(4, 4).to(lists.first, low(lists))
-    with torch.autocast(lists.name, dtype=low(lists)):
+    x = torch.randn(4, 4).to(autocast_device.first, low_precision(autocast_device))
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
         assert SINGLE[name](x).dtype == torch.float32
 
 
-@promise(RULES)
+@covers(RULES)
 @pytest.mark.parametrize("name", WIDEST)
-def test_mixed_operands_run_in_the_widest_type(lists: DeviceUnderTest, name: str) -> None:
+def test_mixed_operands_run_in_the_widest_type(autocast_device: DeviceUnderTest, name: str) -> None:
     """Under autocast an operator of the third list casts its operands to the widest of their dtypes."""
-    x = torch.randn(4, 4).to(lists.first, low(lists))
-    with torch.autocast(lists.name, dtype=low(lists)):
+    x = torch.randn(4, 4).to(autocast_device.first, low_precision(autocast_device))
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
         assert WIDEST[name](x).dtype == torch.float32
 
 
-@promise(RULES)
-def test_what_is_unsafe_is_refused(lists: DeviceUnderTest) -> None:
+@covers(RULES)
+def test_what_is_unsafe_is_refused(autocast_device: DeviceUnderTest) -> None:
     """binary_cross_entropy raises RuntimeError under autocast, because its logarithms are inexact in float16."""
-    x = torch.full((2,), 0.5).to(lists.first)
-    with torch.autocast(lists.name, dtype=low(lists)), pytest.raises(RuntimeError, match="autocast"):
+    x = torch.full((2,), 0.5).to(autocast_device.first)
+    with (
+        torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)),
+        pytest.raises(RuntimeError, match="autocast"),
+    ):
         functional.binary_cross_entropy(x, x)
 
 
-@promise(RULES)
-def test_autocast_can_be_switched_off_inside(lists: DeviceUnderTest) -> None:
+@covers(RULES)
+def test_autocast_can_be_switched_off_inside(autocast_device: DeviceUnderTest) -> None:
     """`with torch.autocast(device, enabled=False)` inside of another context disables casts."""
-    x = torch.randn(4, 4).to(lists.first)
-    with torch.autocast(lists.name, dtype=low(lists)):
-        with torch.autocast(lists.name, enabled=False):
+    x = torch.randn(4, 4).to(autocast_device.first)
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
+        with torch.autocast(autocast_device.name, enabled=False):
             assert (x @ x).dtype == torch.float32
-        assert (x @ x).dtype == low(lists)
+        assert (x @ x).dtype == low_precision(autocast_device)
 
 
-@promise(RULES)
-def test_other_types_are_left_alone(lists: DeviceUnderTest) -> None:
+@covers(RULES)
+def test_other_types_are_left_alone(autocast_device: DeviceUnderTest) -> None:
     """Integers and float64 are not cast."""
-    x = torch.ones(2, 2, dtype=torch.float64).to(lists.first)
-    with torch.autocast(lists.name, dtype=low(lists)):
+    x = torch.ones(2, 2, dtype=torch.float64).to(autocast_device.first)
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
         assert (x @ x).dtype == torch.float64
 
 
-@promise(RULES)
-def test_gradients_of_parameters_stay_float32(lists: DeviceUnderTest) -> None:
+@covers(RULES)
+def test_gradients_of_parameters_stay_float32(autocast_device: DeviceUnderTest) -> None:
     """A model in float32 trains under autocast: its gradients are float32, and near those of the CPU."""
     torch.manual_seed(1)
     model = torch.nn.Linear(4, 4)
     here = torch.nn.Linear(4, 4)
     here.load_state_dict(model.state_dict())
-    here.to(lists.first)
+    here.to(autocast_device.first)
     x = torch.randn(3, 4)
-    with torch.autocast(lists.name, dtype=low(lists)):
-        loss = here(x.to(lists.first)).square().mean()
+    with torch.autocast(autocast_device.name, dtype=low_precision(autocast_device)):
+        loss = here(x.to(autocast_device.first)).square().mean()
     loss.backward()
     model(x).square().mean().backward()
     assert here.weight.grad is not None
@@ -139,7 +147,7 @@ def test_gradients_of_parameters_stay_float32(lists: DeviceUnderTest) -> None:
     torch.testing.assert_close(here.weight.grad.cpu(), model.weight.grad, rtol=5e-2, atol=5e-2)
 
 
-@promise(SCALER)
+@covers(SCALER)
 def test_a_scaler_scales_and_steps(accelerator: DeviceUnderTest) -> None:
     """GradScaler scales the loss, unscales the gradients for the optimizer, and steps if they are finite."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))
@@ -154,7 +162,7 @@ def test_a_scaler_scales_and_steps(accelerator: DeviceUnderTest) -> None:
     assert scaler.get_scale() == 8
 
 
-@promise(SCALER)
+@covers(SCALER)
 def test_a_scaler_skips_what_is_not_finite(accelerator: DeviceUnderTest) -> None:
     """GradScaler skips a step whose gradients are infinite, and halves the scale."""
     x = torch.nn.Parameter(accelerator.tensor(1, 2))

@@ -2,6 +2,8 @@
 """Every module of PyTorch's own list (ModuleInfo), compiled by torch.compile with Inductor.
 
 The check "compiled" of the suite operators compiles single operators.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
 """
 
 import copy
@@ -11,13 +13,13 @@ import torch
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 from openreg_testing.conformance.operators.check_compiled import is_registered
 
 SAMPLES = 2  # each is compiled for two devices, forward and backward
 
 
-@promise("registration.register_backend_for_device")
+@covers("registration.register_backend_for_device")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_compiled_module_gives_what_the_cpu_gives(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """A module that is compiled for the device has the results and gradients of the uncompiled one on the CPU."""

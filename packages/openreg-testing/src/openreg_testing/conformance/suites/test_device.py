@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device and its module: the number of devices, the current one, and the functions of the module."""
+"""The device and its module: the number of devices, the current one, and the functions of the module.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 
-@promise("module.the module itself")
+@covers("module.the module itself")
 def test_the_module_is_registered(accelerator: DeviceUnderTest) -> None:
     """torch.get_device_module() returns the module torch.<device>."""
     assert torch.get_device_module(accelerator.name) is accelerator.module
     assert torch.get_device_module(torch.device(accelerator.name)) is accelerator.module
 
 
-@promise("registration.torch.utils.rename_privateuse1_backend")
+@covers("registration.torch.utils.rename_privateuse1_backend")
 def test_the_device_has_its_name(accelerator: DeviceUnderTest) -> None:
     """A device created by its name has this type, with and without an index, also in the repr of a tensor."""
     assert torch.device(accelerator.name).type == accelerator.name
@@ -22,7 +26,7 @@ def test_the_device_has_its_name(accelerator: DeviceUnderTest) -> None:
     assert f"device='{accelerator.name}:0'" in repr(accelerator.tensor())
 
 
-@promise("accelerator_hooks.isAvailable", "accelerator_hooks.isBuilt")
+@covers("accelerator_hooks.isAvailable", "accelerator_hooks.isBuilt")
 def test_the_accelerator_is_this_device(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.current_accelerator() returns the device, also with check_available=True."""
     assert torch.accelerator.is_available()
@@ -31,13 +35,13 @@ def test_the_accelerator_is_this_device(accelerator: DeviceUnderTest) -> None:
     assert found.type == accelerator.name
 
 
-@promise("module.is_available")
+@covers("module.is_available")
 def test_is_available_says_true(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.is_available() returns the bool True if there is a device."""
     assert accelerator.module.is_available() is True
 
 
-@promise("module.device_count")
+@covers("module.device_count")
 def test_devices_are_counted(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.device_count() returns 1 or more, and equals torch.accelerator.device_count()."""
     count = accelerator.module.device_count()
@@ -46,14 +50,14 @@ def test_devices_are_counted(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.device_count() == count
 
 
-@promise("accelerator_hooks.deviceCount")
+@covers("accelerator_hooks.deviceCount")
 def test_the_hooks_count_the_same(accelerator: DeviceUnderTest) -> None:
     """The hooks, which C++ code calls, count as many devices as the module, which Python code calls."""
     hooks, module = torch._C._accelerator_hooks_device_count(), accelerator.count
     assert hooks == module, f"the hooks count {hooks} devices, the module {module}"
 
 
-@promise("module.current_device")
+@covers("module.current_device")
 def test_the_current_device_is_one_of_them(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.current_device() equals torch.accelerator.current_device_index()."""
     current = accelerator.module.current_device()
@@ -61,7 +65,7 @@ def test_the_current_device_is_one_of_them(accelerator: DeviceUnderTest) -> None
     assert current == torch.accelerator.current_device_index()
 
 
-@promise("module.set_device")
+@covers("module.set_device")
 @pytest.mark.parametrize("form", ["index", "string", "device"])
 def test_set_device_takes_every_form(accelerator: DeviceUnderTest, form: str) -> None:
     """torch.<device>.set_device() accepts an index, a string and a torch.device; new tensors are on that device."""
@@ -73,28 +77,28 @@ def test_set_device_takes_every_form(accelerator: DeviceUnderTest, form: str) ->
     assert torch.empty(1, device=accelerator.name).device == device
 
 
-@promise("module.is_initialized")
+@covers("module.is_initialized")
 def test_a_used_device_is_initialized(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.is_initialized() is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module.is_initialized() is True
 
 
-@promise("module._initialized")
+@covers("module._initialized")
 def test_a_used_device_is_initialized_as_a_variable(accelerator: DeviceUnderTest) -> None:
     """The variable torch.<device>._initialized is true after the first tensor was created."""
     accelerator.tensor()
     assert accelerator.module._initialized is True
 
 
-@promise("module._is_in_bad_fork")
+@covers("module._is_in_bad_fork")
 def test_this_process_is_no_bad_fork(accelerator: DeviceUnderTest) -> None:
     """torch.<device>._is_in_bad_fork() is false in the process that initialized the device."""
     accelerator.tensor()
     assert accelerator.module._is_in_bad_fork() is False
 
 
-@promise("module.device")
+@covers("module.device")
 def test_the_context_changes_the_device_and_back(accelerator: DeviceUnderTest) -> None:
     """`with torch.<device>.device(index)` makes a device current and restores the old one; None changes nothing."""
     last = accelerator.count - 1
@@ -109,7 +113,7 @@ def test_the_context_changes_the_device_and_back(accelerator: DeviceUnderTest) -
     assert accelerator.module.current_device() == before
 
 
-@promise("module.synchronize")
+@covers("module.synchronize")
 def test_the_module_waits(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.synchronize() accepts no argument, an index or a torch.device."""
     x = accelerator.tensor()
@@ -119,7 +123,7 @@ def test_the_module_waits(accelerator: DeviceUnderTest) -> None:
     assert x.tolist() == [1, 2, 3]
 
 
-@promise("module.get_device_properties")
+@covers("module.get_device_properties")
 def test_properties_have_a_name_and_a_size(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.get_device_properties() has a name and the total memory of a device."""
     properties = accelerator.module.get_device_properties(0)
@@ -127,14 +131,14 @@ def test_properties_have_a_name_and_a_size(accelerator: DeviceUnderTest) -> None
     assert properties.total_memory > 0
 
 
-@promise("guard.getDeviceCapability")
+@covers("guard.getDeviceCapability")
 def test_the_capability_names_dtypes(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.get_device_capability() lists the dtypes that the device supports."""
     capability = torch.accelerator.get_device_capability(accelerator.first)
     assert torch.float32 in capability["supported_dtypes"]
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 def test_a_device_that_is_not_there_is_refused(accelerator: DeviceUnderTest) -> None:
     """Creating a tensor on a device beyond the last one raises RuntimeError, and the devices stay usable."""
     with pytest.raises(RuntimeError):
@@ -142,7 +146,7 @@ def test_a_device_that_is_not_there_is_refused(accelerator: DeviceUnderTest) -> 
     assert accelerator.tensor(4).item() == 4
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 @pytest.mark.parametrize(
     "dtype",
     [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int8, torch.uint8, torch.bool],
@@ -157,7 +161,7 @@ def test_numbers_go_there_and_back(device: DeviceUnderTest, dtype: torch.dtype) 
     assert torch.equal(there.cpu(), original)
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 @pytest.mark.parametrize("form", ["transposed", "sliced", "expanded", "empty", "of no dimension"])
 def test_views_go_there_and_back(device: DeviceUnderTest, form: str) -> None:
     """Copies keep the values of tensors with any strides, and of those without elements or dimensions."""
@@ -174,7 +178,7 @@ def test_views_go_there_and_back(device: DeviceUnderTest, form: str) -> None:
     assert torch.equal(there.cpu(), original)
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 def test_views_share_memory(device: DeviceUnderTest) -> None:
     """Writes to a view change the tensor: as_strided, view and slices do not copy."""
     x = torch.zeros(2, 3).to(device.first)
@@ -184,7 +188,7 @@ def test_views_share_memory(device: DeviceUnderTest) -> None:
     assert x.tolist() == [[1, 7, 0], [0, 0, 5]]
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 def test_a_number_can_be_read(device: DeviceUnderTest) -> None:
     """item() and bool() return the number of a tensor on the device, after its kernel has run."""
     assert device.tensor(2.5).item() == 2.5
@@ -192,14 +196,14 @@ def test_a_number_can_be_read(device: DeviceUnderTest) -> None:
     assert device.tensor(1, 2)[1].item() == 2
 
 
-@promise("registration.the minimal set of operators")
+@covers("registration.the minimal set of operators")
 def test_mixed_devices_are_refused(accelerator: DeviceUnderTest) -> None:
     """An operator whose operands are on the device and on the CPU raises RuntimeError."""
     with pytest.raises(RuntimeError):
         torch.ones(3) + accelerator.tensor()
 
 
-@promise("registration.torch.utils.generate_methods_for_privateuse1_backend")
+@covers("registration.torch.utils.generate_methods_for_privateuse1_backend")
 def test_tensors_have_methods_of_its_name(accelerator: DeviceUnderTest) -> None:
     """generate_methods_for_privateuse1_backend() adds methods of the device's name to tensors, modules and storages."""
     name = accelerator.name
@@ -214,7 +218,7 @@ def test_tensors_have_methods_of_its_name(accelerator: DeviceUnderTest) -> None:
     assert module.weight.device == accelerator.first
 
 
-@promise("registration.aten::_has_compatible_shallow_copy_type")
+@covers("registration.aten::_has_compatible_shallow_copy_type")
 def test_parameters_stay_the_same_objects(accelerator: DeviceUnderTest) -> None:
     """Module.to(device) changes parameters in place: existing optimizers keep them, and tied weights stay tied."""
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DLPack: sharing tensors of the device with other libraries, without a copy."""
+"""DLPack: sharing tensors of the device with other libraries, without a copy.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+"""
 
 import pytest
 import torch
 from torch.utils import dlpack
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 EXTENSION = 12  # kDLExtDev, DLPack's number for all devices that it does not name
 CPU = 1
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 def test_a_tensor_tells_its_device(device: DeviceUnderTest) -> None:
     """Tensor.__dlpack_device__() returns DLPack's number for extension devices, and the index."""
     kind, index = device.tensor().__dlpack_device__()
     assert (int(kind), index) == (CPU if device.is_cpu else EXTENSION, 0)
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 def test_a_capsule_shares_memory(device: DeviceUnderTest) -> None:
     """A tensor from a capsule of torch.utils.dlpack shares the memory of the original tensor."""
     x = device.tensor(1, 2, 3)
@@ -28,7 +31,7 @@ def test_a_capsule_shares_memory(device: DeviceUnderTest) -> None:
     assert x.tolist() == [9, 2, 3]
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 def test_a_tensor_is_taken_without_a_copy(device: DeviceUnderTest) -> None:
     """torch.from_dlpack(tensor) shares the tensor's memory."""
     x = device.tensor(1, 2, 3)
@@ -38,7 +41,7 @@ def test_a_tensor_is_taken_without_a_copy(device: DeviceUnderTest) -> None:
     assert x.tolist() == [9, 2, 3]
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 def test_strides_are_kept(device: DeviceUnderTest) -> None:
     """torch.from_dlpack(tensor) keeps the sizes and strides of a view."""
     x = torch.arange(12.0).view(3, 4).to(device.first).t()[1:]
@@ -48,7 +51,7 @@ def test_strides_are_kept(device: DeviceUnderTest) -> None:
     assert torch.equal(y.cpu(), x.cpu())
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 @pytest.mark.parametrize(
     "dtype",
     [
@@ -71,7 +74,7 @@ def test_dtypes_are_kept(device: DeviceUnderTest, dtype: torch.dtype) -> None:
     assert torch.equal(y.cpu(), x.cpu())
 
 
-@promise("registration.DLPack")
+@covers("registration.DLPack")
 def test_memory_outlives_the_tensor(device: DeviceUnderTest) -> None:
     """Shared memory lives as long as the last tensor that uses it."""
     x = device.tensor(1, 2, 3)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events: positions in a stream for which the host or a stream can wait, and the elapsed time between two."""
+"""Events: positions in a stream for which the host or a stream can wait, and the elapsed time between two.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``accelerator`` is skipped on the CPU. With ``streams``, it is also skipped on a backend without streams.
+"""
 
 import time
 
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 SIZE = 1 << 18
 
@@ -18,7 +22,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-@promise("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
+@covers("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
 def test_a_recorded_event_can_be_waited_for(streams: DeviceUnderTest) -> None:
     """After Event.synchronize() all tasks before the event are complete, and query() is true."""
     x = much_work(torch.ones(SIZE, device=streams.first))
@@ -29,14 +33,14 @@ def test_a_recorded_event_can_be_waited_for(streams: DeviceUnderTest) -> None:
     assert (x.cpu() == 1).all()
 
 
-@promise("guard.record")
+@covers("guard.record")
 def test_an_event_belongs_to_its_device(streams: DeviceUnderTest) -> None:
     """The device of a recorded event is that of its stream."""
     event = torch.accelerator.current_stream().record_event()
     assert event.device == streams.first
 
 
-@promise("guard.record")
+@covers("guard.record")
 def test_an_event_marks_the_stream_that_it_is_given(streams: DeviceUnderTest) -> None:
     """Event.record(stream) records on that stream, not on the current one; synchronize() waits for its tasks."""
     stream = torch.Stream(streams.first)
@@ -51,7 +55,7 @@ def test_an_event_marks_the_stream_that_it_is_given(streams: DeviceUnderTest) ->
     assert (y.cpu() == 1).all()
 
 
-@promise("guard.block")
+@covers("guard.block")
 def test_a_stream_waits_for_an_event(streams: DeviceUnderTest) -> None:
     """Kernels that are launched on a stream after event.wait(stream) run after the tasks before the event."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
@@ -67,7 +71,7 @@ def test_a_stream_waits_for_an_event(streams: DeviceUnderTest) -> None:
         assert (y.cpu() == 4).all(), "a kernel ran before the event that its stream waits for"
 
 
-@promise("guard.record")
+@covers("guard.record")
 def test_an_event_can_be_recorded_again(streams: DeviceUnderTest) -> None:
     """An event that is recorded a second time stands for its second position."""
     event = torch.Event(streams.first)
@@ -80,7 +84,7 @@ def test_an_event_can_be_recorded_again(streams: DeviceUnderTest) -> None:
     assert (x.cpu() == 1).all()
 
 
-@promise("guard.record")
+@covers("guard.record")
 def test_an_event_stays_with_its_device(streams: DeviceUnderTest) -> None:
     """An event of one device cannot be recorded on a stream of another one."""
     other = torch.Stream(streams.second)
@@ -90,7 +94,7 @@ def test_an_event_stays_with_its_device(streams: DeviceUnderTest) -> None:
         event.record(other)
 
 
-@promise("guard.elapsedTime")
+@covers("guard.elapsedTime")
 def test_the_time_between_events_is_reported(streams: DeviceUnderTest) -> None:
     """elapsed_time() returns milliseconds: more than zero for kernels, and at most the time that the host waited."""
     x = torch.ones(SIZE, device=streams.first)
@@ -108,7 +112,7 @@ def test_the_time_between_events_is_reported(streams: DeviceUnderTest) -> None:
     assert found <= waited * 1.1 + 1, f"elapsed_time() returns {found} ms, but the host waited only {waited:.2f} ms"
 
 
-@promise("guard.elapsedTime")
+@covers("guard.elapsedTime")
 def test_time_needs_events_that_take_it(streams: DeviceUnderTest) -> None:
     """elapsed_time() of events without enable_timing raises an exception."""
     first, second = torch.Event(streams.first), torch.Event(streams.first)
@@ -119,7 +123,7 @@ def test_time_needs_events_that_take_it(streams: DeviceUnderTest) -> None:
         first.elapsed_time(second)
 
 
-@promise("guard.destroyEvent")
+@covers("guard.destroyEvent")
 def test_events_can_be_dropped(streams: DeviceUnderTest) -> None:
     """The device stays usable after thousands of events were recorded and deleted without a wait."""
     for _ in range(2000):
@@ -127,7 +131,7 @@ def test_events_can_be_dropped(streams: DeviceUnderTest) -> None:
     assert streams.tensor(1, 2).tolist() == [1, 2]
 
 
-@promise("module.Event")
+@covers("module.Event")
 def test_the_module_has_an_event_class(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.Event() returns a torch.Event of the device."""
     event = accelerator.module.Event()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traced programs: FakeTensor, torch.export and the compiler's front ends support the device."""
+"""Traced programs: FakeTensor, torch.export and the compiler's front ends support the device.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 import copy
 import io
@@ -13,9 +17,9 @@ from torch.export import ExportedProgram
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
-APART = "registration.decompositions of operators that only the device has as one"
+DECOMPOSITIONS = "registration.decompositions of operators that only the device has as one"
 TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
 
 
@@ -32,7 +36,7 @@ class Net(torch.nn.Module):
         return torch.relu(self.layer(x)) * self.scale + torch.arange(2, device=x.device)
 
 
-@promise("module.current_device", "module.is_initialized")
+@covers("module.current_device", "module.is_initialized")
 def test_a_fake_tensor_has_the_device(accelerator: DeviceUnderTest) -> None:
     """A FakeTensor whose device has no index is on the current device, and so are the results of its operators."""
     accelerator.tensor()  # PyTorch queries the current device only of a device that is initialized
@@ -44,7 +48,7 @@ def test_a_fake_tensor_has_the_device(accelerator: DeviceUnderTest) -> None:
     assert y.shape == (2, 2)
 
 
-@promise(TRACED)
+@covers(TRACED)
 def test_a_program_is_exported(device: DeviceUnderTest) -> None:
     """torch.export.export() of a module on the device returns a program with the results of the module."""
     torch.manual_seed(1)
@@ -55,7 +59,7 @@ def test_a_program_is_exported(device: DeviceUnderTest) -> None:
     torch.testing.assert_close(found.cpu(), net(x).cpu())
 
 
-@promise(TRACED)
+@covers(TRACED)
 def test_an_exported_program_comes_back_from_a_file(device: DeviceUnderTest) -> None:
     """torch.export.save() and load() keep a program with its parameters on the device."""
     torch.manual_seed(1)
@@ -67,7 +71,7 @@ def test_an_exported_program_comes_back_from_a_file(device: DeviceUnderTest) -> 
     torch.testing.assert_close(found.cpu(), net(x).cpu())
 
 
-@promise(TRACED)
+@covers(TRACED)
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_traced_function_computes_the_same(device: DeviceUnderTest, backend: str) -> None:
     """torch.compile with a backend that generates no code keeps the results and gradients of a function."""
@@ -81,7 +85,7 @@ def test_a_traced_function_computes_the_same(device: DeviceUnderTest, backend: s
     torch.testing.assert_close(one.cpu(), other.cpu())
 
 
-@promise(TRACED)
+@covers(TRACED)
 def test_functional_graphs_are_made(device: DeviceUnderTest) -> None:
     """make_fx records the operators of a function on the device."""
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -91,7 +95,7 @@ def test_functional_graphs_are_made(device: DeviceUnderTest) -> None:
     assert graph(x).tolist() == [3, 5, 7]
 
 
-@promise(APART)
+@covers(DECOMPOSITIONS)
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_program_is_taken_apart_as_on_the_cpu(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """run_decompositions() leaves only operators of core ATen, and those that it leaves for the CPU."""

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random numbers: seeds repeat them, states can be saved and restored, and generators are independent."""
+"""Random numbers: seeds repeat them, states can be saved and restored, and generators are independent.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 from typing import Any
 
@@ -7,7 +11,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 
 def numbers(device: DeviceUnderTest, generator: torch.Generator | None = None, count: int = 20) -> list[float]:
@@ -16,7 +20,7 @@ def numbers(device: DeviceUnderTest, generator: torch.Generator | None = None, c
     return drawn
 
 
-@promise("module.manual_seed_all", "accelerator_hooks.getDefaultGenerator")
+@covers("module.manual_seed_all", "accelerator_hooks.getDefaultGenerator")
 def test_the_global_seed_repeats_numbers(device: DeviceUnderTest) -> None:
     """torch.manual_seed() seeds the device: equal seeds produce equal numbers, different seeds different ones."""
     torch.manual_seed(7)
@@ -28,7 +32,7 @@ def test_the_global_seed_repeats_numbers(device: DeviceUnderTest) -> None:
     assert numbers(device) != first
 
 
-@promise("accelerator_hooks.getDefaultGenerator")
+@covers("accelerator_hooks.getDefaultGenerator")
 def test_numbers_are_spread(device: DeviceUnderTest) -> None:
     """torch.rand draws uniformly from 0 to 1, torch.randn from the standard normal distribution."""
     uniform, normal = torch.rand(20_000, device=device.first).cpu(), torch.randn(20_000, device=device.first).cpu()
@@ -39,7 +43,7 @@ def test_numbers_are_spread(device: DeviceUnderTest) -> None:
     assert abs(float(normal.std()) - 1) < 0.05
 
 
-@promise("accelerator_hooks.getNewGenerator", "generator.set_current_seed", "generator.current_seed")
+@covers("accelerator_hooks.getNewGenerator", "generator.set_current_seed", "generator.current_seed")
 def test_a_generator_is_its_own(device: DeviceUnderTest) -> None:
     """A torch.Generator(device) repeats its numbers by its seed, and does not change the default generator."""
     one, other = (torch.Generator(device.first).manual_seed(5) for _ in range(2))
@@ -51,7 +55,7 @@ def test_a_generator_is_its_own(device: DeviceUnderTest) -> None:
     assert numbers(device) == expected, "drawing from a generator changed the default generator"
 
 
-@promise("generator.get_state", "generator.set_state")
+@covers("generator.get_state", "generator.set_state")
 def test_a_state_can_be_kept(device: DeviceUnderTest) -> None:
     """set_state(get_state()) repeats the numbers that followed; the state is a tensor of bytes on the CPU."""
     generator = torch.Generator(device.first).manual_seed(3)
@@ -64,7 +68,7 @@ def test_a_state_can_be_kept(device: DeviceUnderTest) -> None:
     assert numbers(device, generator) == expected
 
 
-@promise("generator.clone_impl")
+@covers("generator.clone_impl")
 def test_a_generator_can_be_cloned(device: DeviceUnderTest) -> None:
     """clone_state() returns an independent generator that continues at the state of the original."""
     generator = torch.Generator(device.first).manual_seed(3)
@@ -73,7 +77,7 @@ def test_a_generator_can_be_cloned(device: DeviceUnderTest) -> None:
     assert numbers(device, clone) == numbers(device, generator)
 
 
-@promise("generator.seed")
+@covers("generator.seed")
 def test_a_seed_can_be_drawn(device: DeviceUnderTest) -> None:
     """Generator.seed() sets a random seed and returns it."""
     generator = torch.Generator(device.first)
@@ -83,7 +87,7 @@ def test_a_seed_can_be_drawn(device: DeviceUnderTest) -> None:
     assert numbers(device, generator.manual_seed(seed)) == first
 
 
-@promise("generator.set_offset", "generator.get_offset")
+@covers("generator.set_offset", "generator.get_offset")
 def test_an_offset_moves_the_numbers(accelerator: DeviceUnderTest) -> None:
     """set_offset() of an earlier offset repeats the numbers that followed; a seed sets the offset to zero."""
     generator = torch.Generator(accelerator.first).manual_seed(3)
@@ -96,7 +100,7 @@ def test_an_offset_moves_the_numbers(accelerator: DeviceUnderTest) -> None:
     assert generator.get_offset() == moved
 
 
-@promise("generator.graphsafe_get_state", "generator.graphsafe_set_state")
+@covers("generator.graphsafe_get_state", "generator.graphsafe_set_state")
 def test_a_state_can_be_shared(accelerator: DeviceUnderTest) -> None:
     """graphsafe_set_state() makes a generator use the state of another one."""
     one = torch.Generator(accelerator.first).manual_seed(3)
@@ -106,7 +110,7 @@ def test_a_state_can_be_shared(accelerator: DeviceUnderTest) -> None:
     assert other.get_offset() == one.get_offset()
 
 
-@promise("module.get_rng_state", "module.set_rng_state")
+@covers("module.get_rng_state", "module.set_rng_state")
 @pytest.mark.parametrize("form", ["nothing", "index", "string", "device"])
 def test_the_module_keeps_states(accelerator: DeviceUnderTest, form: str) -> None:
     """torch.<device>.get_rng_state() and set_rng_state() accept no device, an index, a string and a torch.device."""
@@ -118,7 +122,7 @@ def test_the_module_keeps_states(accelerator: DeviceUnderTest, form: str) -> Non
     assert numbers(accelerator) == expected
 
 
-@promise("module.get_rng_state", "module.device_count")
+@covers("module.get_rng_state", "module.device_count")
 def test_fork_rng_leaves_no_trace(accelerator: DeviceUnderTest) -> None:
     """Numbers drawn inside of torch.random.fork_rng(device_type=...) do not change those that follow."""
     torch.manual_seed(5)
@@ -129,7 +133,7 @@ def test_fork_rng_leaves_no_trace(accelerator: DeviceUnderTest) -> None:
     assert numbers(accelerator) == expected
 
 
-@promise("module._initialized", "module.get_rng_state")
+@covers("module._initialized", "module.get_rng_state")
 def test_a_checkpoint_draws_the_same_numbers(accelerator: DeviceUnderTest) -> None:
     """torch.utils.checkpoint recomputes the forward pass with the same dropout mask."""
     x = torch.ones(1000, device=accelerator.first, requires_grad=True)
@@ -139,7 +143,7 @@ def test_a_checkpoint_draws_the_same_numbers(accelerator: DeviceUnderTest) -> No
     assert torch.equal(x.grad.cpu(), y.detach().cpu()), "dropout drew other numbers when the checkpoint recomputed"
 
 
-@promise("accelerator_hooks.getDefaultGenerator")
+@covers("accelerator_hooks.getDefaultGenerator")
 def test_each_device_has_its_own_numbers(accelerator: DeviceUnderTest) -> None:
     """Numbers drawn on one device do not change those of another one."""
     second = accelerator.second
@@ -150,7 +154,7 @@ def test_each_device_has_its_own_numbers(accelerator: DeviceUnderTest) -> None:
     assert torch.rand(10, device=second).tolist() == expected
 
 
-@promise("accelerator_hooks.getNewGenerator")
+@covers("accelerator_hooks.getNewGenerator")
 def test_a_generator_of_the_cpu_is_refused(accelerator: DeviceUnderTest) -> None:
     """An operator on the device with a generator of the CPU raises RuntimeError."""
     with pytest.raises(RuntimeError):

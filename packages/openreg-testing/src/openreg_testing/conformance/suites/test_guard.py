@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device guard: the current device of each thread, which operators and backward passes do not change."""
+"""The device guard: the current device of each thread, which operators and backward passes do not change.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 import threading
 
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 
-@promise("guard.exchangeDevice", "guard.getDevice")
+@covers("guard.exchangeDevice", "guard.getDevice")
 def test_a_context_makes_a_device_current(accelerator: DeviceUnderTest) -> None:
     """`with torch.accelerator.device_index(i)` makes device i current, and restores the old one."""
     before = torch.accelerator.current_device_index()
@@ -19,7 +23,7 @@ def test_a_context_makes_a_device_current(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.current_device_index() == before
 
 
-@promise("guard.exchangeDevice")
+@covers("guard.exchangeDevice")
 def test_an_exception_gives_the_device_back(accelerator: DeviceUnderTest) -> None:
     """The old device is current again when an exception leaves the context."""
     second = accelerator.second
@@ -28,7 +32,7 @@ def test_an_exception_gives_the_device_back(accelerator: DeviceUnderTest) -> Non
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("guard.setDevice")
+@covers("guard.setDevice")
 def test_setting_a_device_holds(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.set_device_index() makes a device current until the next change."""
     torch.accelerator.set_device_index(accelerator.second)
@@ -38,7 +42,7 @@ def test_setting_a_device_holds(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("guard.setDevice")
+@covers("guard.setDevice")
 def test_a_thread_has_its_own_current_device(accelerator: DeviceUnderTest) -> None:
     """Each thread has its own current device, which other threads do not change."""
     second, seen = accelerator.second, []
@@ -54,7 +58,7 @@ def test_a_thread_has_its_own_current_device(accelerator: DeviceUnderTest) -> No
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("guard.exchangeDevice")
+@covers("guard.exchangeDevice")
 def test_an_operator_runs_where_its_operands_are(accelerator: DeviceUnderTest) -> None:
     """An operator runs on the device of its operands, and does not change the current device."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
@@ -64,7 +68,7 @@ def test_an_operator_runs_where_its_operands_are(accelerator: DeviceUnderTest) -
     assert y.tolist() == [2, 4]
 
 
-@promise("guard.exchangeDevice")
+@covers("guard.exchangeDevice")
 def test_two_devices_do_not_mix(accelerator: DeviceUnderTest) -> None:
     """An operator whose operands are on two devices raises RuntimeError, and both devices stay usable."""
     x, y = accelerator.tensor(1, 2), accelerator.tensor(3, 4, device=accelerator.second)
@@ -74,7 +78,7 @@ def test_two_devices_do_not_mix(accelerator: DeviceUnderTest) -> None:
     assert (y + y).tolist() == [6, 8]
 
 
-@promise("guard.exchangeDevice")
+@covers("guard.exchangeDevice")
 def test_a_copy_goes_from_device_to_device(accelerator: DeviceUnderTest) -> None:
     """A tensor keeps its numbers when it is copied to another device, whichever device is current."""
     x = accelerator.tensor(1, 2, 3)
@@ -85,7 +89,7 @@ def test_a_copy_goes_from_device_to_device(accelerator: DeviceUnderTest) -> None
         assert y.to(accelerator.first).tolist() == [1, 2, 3]
 
 
-@promise("accelerator_hooks.exchangeDevice", "accelerator_hooks.setCurrentDevice", "accelerator_hooks.getCurrentDevice")
+@covers("accelerator_hooks.exchangeDevice", "accelerator_hooks.setCurrentDevice", "accelerator_hooks.getCurrentDevice")
 def test_the_hooks_see_the_same_device(accelerator: DeviceUnderTest) -> None:
     """The hooks and the guard get and set one and the same current device."""
     last = accelerator.count - 1
@@ -96,7 +100,7 @@ def test_the_hooks_see_the_same_device(accelerator: DeviceUnderTest) -> None:
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("accelerator_hooks.maybeExchangeDevice")
+@covers("accelerator_hooks.maybeExchangeDevice")
 @pytest.mark.usefixtures("accelerator")
 def test_an_exchange_with_no_device_changes_nothing() -> None:
     """maybe_exchange_device(-1) does not change the current device, as a guard for no device does."""
@@ -104,7 +108,7 @@ def test_an_exchange_with_no_device_changes_nothing() -> None:
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("registration.a backward pass", "accelerator_hooks.hasPrimaryContext")
+@covers("registration.a backward pass", "accelerator_hooks.hasPrimaryContext")
 def test_a_backward_pass_gives_gradients(device: DeviceUnderTest) -> None:
     """backward() runs on the device, and the gradients are on the device."""
     x = device.tensor(1, 2, 3).requires_grad_()
@@ -114,7 +118,7 @@ def test_a_backward_pass_gives_gradients(device: DeviceUnderTest) -> None:
     assert x.grad.tolist() == [2, 4, 6]
 
 
-@promise("registration.a backward pass")
+@covers("registration.a backward pass")
 def test_a_model_trains(device: DeviceUnderTest) -> None:
     """Steps of SGD on the device change the parameters as on the CPU."""
     torch.manual_seed(3)
@@ -133,7 +137,7 @@ def test_a_model_trains(device: DeviceUnderTest) -> None:
         torch.testing.assert_close(one.detach().cpu(), other.detach(), rtol=1e-4, atol=1e-5)
 
 
-@promise("guard.setDevice", "registration.a backward pass")
+@covers("guard.setDevice", "registration.a backward pass")
 def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: DeviceUnderTest) -> None:
     """Autograd's thread changes its own current device for a gradient, not that of the calling thread."""
     x = accelerator.tensor(1, 2, device=accelerator.second).requires_grad_()
@@ -143,7 +147,7 @@ def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: D
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("registration.a backward pass")
+@covers("registration.a backward pass")
 def test_gradients_cross_devices(accelerator: DeviceUnderTest) -> None:
     """In a graph over a device and the CPU, the gradients are on the devices of their leaves."""
     x, y = torch.ones(2, requires_grad=True), accelerator.tensor(2, 3).requires_grad_()
@@ -155,7 +159,7 @@ def test_gradients_cross_devices(accelerator: DeviceUnderTest) -> None:
     assert y.grad.tolist() == [1, 1]
 
 
-@promise("guard.synchronizeDevice")
+@covers("guard.synchronizeDevice")
 def test_a_device_can_be_waited_for(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.synchronize() returns when all tasks of all streams of the device are complete."""
     x = torch.ones(1 << 16).to(accelerator.first)

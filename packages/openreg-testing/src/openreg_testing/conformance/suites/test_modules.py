@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every module of PyTorch's own list (ModuleInfo): its results and gradients on the device and on the CPU are equal."""
+"""Every module of PyTorch's own list (ModuleInfo): its results and gradients on the device and on the CPU are equal.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+"""
 
 import pytest
 import torch
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 
-@promise("registration.a backward pass")
+@covers("registration.a backward pass")
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_a_module_gives_what_the_cpu_gives(device: DeviceUnderTest, info: ModuleInfo) -> None:
     """A module on the device has the results and gradients of an equal module on the CPU, in float32."""
     modules.compare(device.first, info, lambda module: module, samples=4)
 
 
-@promise("registration.a backward pass")
+@covers("registration.a backward pass")
 def test_a_module_moves_there_and_back(device: DeviceUnderTest) -> None:
     """Module.to() moves parameters and buffers to the device and back, and keeps their numbers."""
     module = torch.nn.BatchNorm1d(3)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nested tensors: every operator of PyTorch's own table on the layout torch.jagged, and uses of the strided layout."""
+"""Nested tensors: every operator of PyTorch's own table on the layout torch.jagged, and uses of the strided layout.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 from typing import Any
 
@@ -8,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from openreg_testing.conformance import jagged
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 PADDING = "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward"
 ATTENTION = "registration.attention on nested tensors of layout torch.jagged"
@@ -32,14 +36,14 @@ def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, 
     ).requires_grad_()
 
 
-@promise(PADDING)
+@covers(PADDING)
 @pytest.mark.parametrize("entry", jagged.entries(), ids=lambda op: op.full_name)
 def test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives(device: DeviceUnderTest, entry: Any) -> None:
     """An operator on jagged nested tensors has the results, gradients and exception types of the CPU."""
     jagged.compare(device.first, entry)
 
 
-@promise(PADDING)
+@covers(PADDING)
 def test_jagged_tensors_are_made_and_taken_apart(device: DeviceUnderTest) -> None:
     """unbind() returns the parts of nested_tensor, as_nested_tensor, nested_tensor_from_jagged and narrow."""
     given = parts(device.first, 2, 3, 1)
@@ -59,7 +63,7 @@ def test_jagged_tensors_are_made_and_taken_apart(device: DeviceUnderTest) -> Non
     assert torch.equal(torch.nested.nested_tensor(given, layout=torch.jagged).to_padded_tensor(0.0).cpu(), padded.cpu())
 
 
-@promise(PADDING)
+@covers(PADDING)
 def test_jagged_tensors_move_there_and_back(device: DeviceUnderTest) -> None:
     """Tensor.to() moves the values and offsets of a jagged tensor to the device and back."""
     here: Any = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
@@ -69,7 +73,7 @@ def test_jagged_tensors_move_there_and_back(device: DeviceUnderTest) -> None:
     assert all(torch.equal(one, other) for one, other in zip(back.unbind(), here.unbind(), strict=True))
 
 
-@promise(ATTENTION)
+@covers(ATTENTION)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: DeviceUnderTest, causal: bool) -> None:
     """Attention on jagged tensors has the results and gradients of attention on each sequence alone."""
@@ -96,7 +100,7 @@ def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Devic
         torch.testing.assert_close(one.grad.values().cpu(), other.grad.values(), rtol=1e-3, atol=1e-4)
 
 
-@promise(STRIDED)
+@covers(STRIDED)
 def test_strided_nested_tensors_are_padded_and_taken_apart(device: DeviceUnderTest) -> None:
     """The device supports nested tensors of strided layout: construction, arithmetic, padding and unbind()."""
     given = parts(device.first, 2, 3)
@@ -109,7 +113,7 @@ def test_strided_nested_tensors_are_padded_and_taken_apart(device: DeviceUnderTe
     assert padded[0, 2].tolist() == [0.0] * 4
 
 
-@promise(STRIDED)
+@covers(STRIDED)
 def test_a_transformer_encoder_leaves_padding_out(device: DeviceUnderTest) -> None:
     """In evaluation nn.TransformerEncoder computes a batch without its padding, and returns zeros in its place."""
     torch.manual_seed(0)

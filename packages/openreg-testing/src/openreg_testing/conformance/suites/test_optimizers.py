@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU."""
+"""Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+"""
 
 from functools import partial
 from typing import Any
@@ -8,7 +11,7 @@ import pytest
 import torch
 from torch.testing._internal.common_optimizers import OptimizerInfo, optim_db
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 STEPS = 4
 BACKWARD = "registration.a backward pass"
@@ -49,7 +52,7 @@ def settings(info: OptimizerInfo, device: DeviceUnderTest) -> list[dict[str, Any
     return [kwargs for kwargs in plain if not any(isinstance(value, torch.Tensor) for value in kwargs.values())]
 
 
-@promise(BACKWARD)
+@covers(BACKWARD)
 @pytest.mark.parametrize("form", ["one by one", "foreach"])
 @pytest.mark.parametrize("info", optim_db, ids=lambda info: info.optim_cls.__name__)
 def test_steps_are_those_of_the_cpu(device: DeviceUnderTest, info: OptimizerInfo, form: str) -> None:
@@ -66,7 +69,7 @@ def test_steps_are_those_of_the_cpu(device: DeviceUnderTest, info: OptimizerInfo
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4, msg=partial("with {}: {}".format, kwargs))
 
 
-@promise(BACKWARD)
+@covers(BACKWARD)
 def test_state_lies_with_the_parameters(device: DeviceUnderTest) -> None:
     """The state that an optimizer keeps for a parameter is on the parameter's device."""
     weights = parameters(device.first)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files: torch.load() of tensors that torch.save() wrote, on the device and on the CPU."""
+"""Files: torch.load() of tensors that torch.save() wrote, on the device and on the CPU.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+"""
 
 import copy
 import io
@@ -8,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 SAVED = "registration.torch.save and torch.load"
 
@@ -21,7 +25,7 @@ def through_a_file(value: Any, **options: Any) -> Any:
     return torch.load(file, **options)
 
 
-@promise(SAVED)
+@covers(SAVED)
 @pytest.mark.parametrize(
     "dtype",
     [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.complex64],
@@ -36,7 +40,7 @@ def test_a_tensor_comes_back_to_its_device(device: DeviceUnderTest, dtype: torch
     assert torch.equal(y.cpu(), x.cpu())
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_a_file_can_be_read_without_the_device(device: DeviceUnderTest) -> None:
     """torch.load(map_location="cpu") returns tensors on the CPU."""
     y = through_a_file({"x": device.tensor(1, 2)}, map_location="cpu")["x"]
@@ -44,7 +48,7 @@ def test_a_file_can_be_read_without_the_device(device: DeviceUnderTest) -> None:
     assert y.tolist() == [1, 2]
 
 
-@promise(SAVED, "module._utils._get_device_index")
+@covers(SAVED, "module._utils._get_device_index")
 def test_a_file_of_the_cpu_can_be_read_to_the_device(device: DeviceUnderTest) -> None:
     """torch.load(map_location=device) loads tensors of the CPU to a device, given as a string or torch.device."""
     for where in (device.name, str(device.first), device.first):
@@ -53,7 +57,7 @@ def test_a_file_of_the_cpu_can_be_read_to_the_device(device: DeviceUnderTest) ->
         assert y.tolist() == [1, 1]
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_storages_stay_shared(device: DeviceUnderTest) -> None:
     """Two views of one storage still share a storage after they were saved and loaded."""
     x = device.tensor(1, 2, 3, 4)
@@ -62,7 +66,7 @@ def test_storages_stay_shared(device: DeviceUnderTest) -> None:
     assert z.tolist() == [7, 3, 4]
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_a_state_dict_comes_back(device: DeviceUnderTest) -> None:
     """A module's state_dict() can be loaded into another module on the device, and on the CPU."""
     module = torch.nn.Linear(3, 2).to(device.first)
@@ -74,7 +78,7 @@ def test_a_state_dict_comes_back(device: DeviceUnderTest) -> None:
     assert torch.equal(here.weight, module.weight.cpu())
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_a_parameter_stays_a_parameter(device: DeviceUnderTest) -> None:
     """torch.load returns a parameter as a parameter, with requires_grad."""
     y = through_a_file(torch.nn.Parameter(device.tensor(1, 2)))
@@ -83,7 +87,7 @@ def test_a_parameter_stays_a_parameter(device: DeviceUnderTest) -> None:
     assert y.device == device.first
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_a_tensor_of_another_device_comes_back_there(accelerator: DeviceUnderTest) -> None:
     """A tensor of the second device is loaded to that device, unless map_location names another one."""
     x = accelerator.tensor(1, 2, device=accelerator.second)
@@ -92,7 +96,7 @@ def test_a_tensor_of_another_device_comes_back_there(accelerator: DeviceUnderTes
     assert moved.device == accelerator.first
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_a_deep_copy_stays_on_the_device(device: DeviceUnderTest) -> None:
     """copy.deepcopy returns a tensor on the same device, in new memory."""
     x = device.tensor(1, 2)
@@ -102,7 +106,7 @@ def test_a_deep_copy_stays_on_the_device(device: DeviceUnderTest) -> None:
     assert x.tolist() == [1, 2]
 
 
-@promise(SAVED)
+@covers(SAVED)
 def test_an_optimizer_comes_back(device: DeviceUnderTest) -> None:
     """The state of an optimizer can be saved and loaded into another optimizer."""
     x = torch.nn.Parameter(device.tensor(1, 2))

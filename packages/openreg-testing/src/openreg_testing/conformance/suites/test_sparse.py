@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors of the five layouts: construction, members, conversions, products, and sparse gradients."""
+"""Sparse tensors of the five layouts: construction, members, conversions, products, and sparse gradients.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+"""
 
 import io
 from collections.abc import Callable
@@ -7,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 COO = "registration.kernels of SparsePrivateUse1"
 COMPRESSED = "registration.kernels of SparseCsrPrivateUse1"
@@ -54,7 +57,7 @@ def assert_same(ours: torch.Tensor, theirs: torch.Tensor, device: torch.device) 
         torch.testing.assert_close(one.cpu(), other)
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_dense_tensor_becomes_sparse_and_dense_again(device: DeviceUnderTest, layout: str) -> None:
     """The indices and values of a converted tensor are on the device, and equal those of the CPU."""
@@ -63,7 +66,7 @@ def test_a_dense_tensor_becomes_sparse_and_dense_again(device: DeviceUnderTest, 
     assert torch.equal(x.to_dense().cpu(), plain(torch.device("cpu")))
 
 
-@promise(COMPRESSED, FLATTEN)
+@covers(COMPRESSED, FLATTEN)
 @pytest.mark.parametrize(("origin", "target"), PAIRS, ids=[f"{one}-{other}" for one, other in PAIRS])
 def test_one_layout_becomes_another(device: DeviceUnderTest, origin: str, target: str) -> None:
     """The device converts between two layouts if the CPU does, and raises the CPU's type of exception otherwise."""
@@ -76,7 +79,7 @@ def test_one_layout_becomes_another(device: DeviceUnderTest, origin: str, target
     assert_same(CONVERSIONS[target](CONVERSIONS[origin](plain(device.first))), expected, device.first)
 
 
-@promise(COO)
+@covers(COO)
 def test_elements_of_one_place_are_added(device: DeviceUnderTest) -> None:
     """coalesce() sorts the indices and adds the values of equal indices."""
     places = torch.tensor([[2, 0, 2], [1, 3, 1]]).to(device.first)
@@ -98,7 +101,7 @@ def product_and_gradients(where: torch.device, layout: str) -> list[torch.Tensor
     return [result.detach().cpu(), y.grad.cpu(), x.grad.to_dense().cpu()]
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_product_with_a_dense_matrix_and_its_gradients(device: DeviceUnderTest, layout: str) -> None:
     """A product of a sparse and a dense matrix and its gradients equal those of the CPU, if the CPU supports them."""
@@ -111,7 +114,7 @@ def test_a_product_with_a_dense_matrix_and_its_gradients(device: DeviceUnderTest
     torch.testing.assert_close(product_and_gradients(device.first, layout), expected)
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", ["coo", "csr"])
 def test_sums_products_and_masks_of_elements(device: DeviceUnderTest, layout: str) -> None:
     """Sums and products with numbers, sparse and dense tensors, and masks equal those of dense tensors."""
@@ -130,7 +133,7 @@ def test_sums_products_and_masks_of_elements(device: DeviceUnderTest, layout: st
         torch.testing.assert_close(strided.cpu(), expected.to(strided.dtype))
 
 
-@promise(COO)
+@covers(COO)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda cls: str(cls.__name__))
 def test_a_sparse_gradient_steps_an_embedding(device: DeviceUnderTest, optimizer: type[torch.optim.Optimizer]) -> None:
     """nn.Embedding(sparse=True) has a sparse gradient, which SGD, Adagrad and SparseAdam accept."""
@@ -148,7 +151,7 @@ def test_a_sparse_gradient_steps_an_embedding(device: DeviceUnderTest, optimizer
     torch.testing.assert_close(found[0], found[1])
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 def test_wrong_indices_are_found_where_that_is_asked_for(device: DeviceUnderTest) -> None:
     """With check_invariants=True, wrong indices raise RuntimeError on the calling line."""
     with pytest.raises(RuntimeError, match="index"):
@@ -157,7 +160,7 @@ def test_wrong_indices_are_found_where_that_is_asked_for(device: DeviceUnderTest
         torch.sparse_csr_tensor([0, 1], [9], [1.0], (1, 3), device=device.first, check_invariants=True)
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_a_file_keeps_them(device: DeviceUnderTest, layout: str) -> None:
     """torch.load returns a sparse tensor on the device from which it was saved, unless map_location names another."""
@@ -170,7 +173,7 @@ def test_a_file_keeps_them(device: DeviceUnderTest, layout: str) -> None:
     assert_same(torch.load(file, map_location="cpu"), x.cpu(), torch.device("cpu"))
 
 
-@promise(COO, COMPRESSED)
+@covers(COO, COMPRESSED)
 @pytest.mark.parametrize("layout", CONVERSIONS)
 def test_they_stay_on_the_second_device(device: DeviceUnderTest, layout: str) -> None:
     """Results of sparse tensors are on the device of their operands, also if another device is current."""

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Streams: the order of tasks in a stream, waits between streams, and the current stream of each thread."""
+"""Streams: the order of tasks in a stream, waits between streams, and the current stream of each thread.
+
+``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
+the fixture ``accelerator`` is skipped on the CPU. With ``streams``, it is also skipped on a backend without streams.
+"""
 
 import threading
 
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, promise
+from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 SIZE = 1 << 18  # elements: kernels that take a while
 
@@ -18,7 +22,7 @@ def much_work(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-@promise("guard.getStream")
+@covers("guard.getStream")
 def test_there_is_a_current_stream(accelerator: DeviceUnderTest) -> None:
     """torch.accelerator.current_stream() returns a stream of the current device, and an equal one for each call."""
     stream = torch.accelerator.current_stream()
@@ -26,7 +30,7 @@ def test_there_is_a_current_stream(accelerator: DeviceUnderTest) -> None:
     assert stream == torch.accelerator.current_stream()
 
 
-@promise("guard.getNewStream")
+@covers("guard.getNewStream")
 def test_a_new_stream_is_another_one(accelerator: DeviceUnderTest) -> None:
     """torch.Stream(device) returns another stream than the current one."""
     stream = torch.Stream(accelerator.first)
@@ -34,7 +38,7 @@ def test_a_new_stream_is_another_one(accelerator: DeviceUnderTest) -> None:
     assert stream != torch.accelerator.current_stream()
 
 
-@promise("guard.getNewStream")
+@covers("guard.getNewStream")
 def test_a_stream_has_a_priority(accelerator: DeviceUnderTest) -> None:
     """torch.Stream(device, priority) accepts a priority, and kernels on such streams compute correct results."""
     low, high = torch.Stream(accelerator.first, priority=0), torch.Stream(accelerator.first, priority=-1)
@@ -49,7 +53,7 @@ def test_a_stream_has_a_priority(accelerator: DeviceUnderTest) -> None:
     assert z.tolist() == [3, 4, 5]
 
 
-@promise("guard.exchangeStream")
+@covers("guard.exchangeStream")
 def test_a_context_makes_a_stream_current(streams: DeviceUnderTest) -> None:
     """`with stream:` makes a stream current, and restores the old one; contexts can be nested."""
     before = torch.accelerator.current_stream()
@@ -62,7 +66,7 @@ def test_a_context_makes_a_stream_current(streams: DeviceUnderTest) -> None:
     assert torch.accelerator.current_stream() == before
 
 
-@promise("guard.exchangeStream")
+@covers("guard.exchangeStream")
 def test_a_stream_can_be_set(streams: DeviceUnderTest) -> None:
     """torch.accelerator.set_stream() makes a stream current until the next change."""
     before, stream = torch.accelerator.current_stream(), torch.Stream(streams.first)
@@ -73,7 +77,7 @@ def test_a_stream_can_be_set(streams: DeviceUnderTest) -> None:
         torch.accelerator.set_stream(before)
 
 
-@promise("guard.exchangeStream")
+@covers("guard.exchangeStream")
 def test_a_thread_has_its_own_current_stream(streams: DeviceUnderTest) -> None:
     """Each thread has its own current stream, and begins with the default stream."""
     default, seen = torch.accelerator.current_stream(), []
@@ -84,7 +88,7 @@ def test_a_thread_has_its_own_current_stream(streams: DeviceUnderTest) -> None:
     assert seen == [default]
 
 
-@promise("guard.exchangeStream")
+@covers("guard.exchangeStream")
 def test_a_stream_of_another_device_makes_that_device_current(streams: DeviceUnderTest) -> None:
     """`with stream:` of another device also makes that device current, and restores device and stream."""
     stream = torch.Stream(streams.second)
@@ -94,7 +98,7 @@ def test_a_stream_of_another_device_makes_that_device_current(streams: DeviceUnd
     assert torch.accelerator.current_device_index() == 0
 
 
-@promise("guard.synchronizeStream", "guard.queryStream")
+@covers("guard.synchronizeStream", "guard.queryStream")
 def test_a_stream_can_be_waited_for(streams: DeviceUnderTest) -> None:
     """After Stream.synchronize() all tasks of the stream are complete, and query() is true."""
     x, stream = torch.ones(SIZE).to(streams.first), torch.Stream(streams.first)
@@ -106,7 +110,7 @@ def test_a_stream_can_be_waited_for(streams: DeviceUnderTest) -> None:
     assert (y.cpu() == 1).all()
 
 
-@promise("guard.synchronizeStream")
+@covers("guard.synchronizeStream")
 def test_work_on_one_stream_is_in_order(streams: DeviceUnderTest) -> None:
     """Kernels on a stream run one after the other, in the order of their launches."""
     stream = torch.Stream(streams.first)
@@ -118,7 +122,7 @@ def test_work_on_one_stream_is_in_order(streams: DeviceUnderTest) -> None:
     assert (x.cpu() == 30).all()
 
 
-@promise("guard.block", "guard.record")
+@covers("guard.block", "guard.record")
 def test_a_stream_waits_for_another(streams: DeviceUnderTest) -> None:
     """After b.wait_stream(a), kernels on b run after the kernels that were launched on a before."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
@@ -133,13 +137,13 @@ def test_a_stream_waits_for_another(streams: DeviceUnderTest) -> None:
         assert (y.cpu() == 4).all(), "a kernel ran before the stream for which it waits was complete"
 
 
-@promise("guard.queryStream")
+@covers("guard.queryStream")
 def test_an_idle_stream_says_so(streams: DeviceUnderTest) -> None:
     """Stream.query() is true for a stream without tasks."""
     assert torch.Stream(streams.first).query() is True
 
 
-@promise("guard.queryStream")
+@covers("guard.queryStream")
 def test_a_busy_stream_says_so(streams: DeviceUnderTest) -> None:
     """The host continues while the device computes, and Stream.query() is false until all tasks are complete."""
     stream = torch.Stream(streams.first)
@@ -157,13 +161,13 @@ def test_a_busy_stream_says_so(streams: DeviceUnderTest) -> None:
     assert bool((y == size).all())
 
 
-@promise("guard.isStreamCapturing")
+@covers("guard.isStreamCapturing")
 def test_no_stream_is_captured(streams: DeviceUnderTest) -> None:
     """Stream.is_capturing() is false unless a graph is being captured."""
     assert torch.Stream(streams.first).is_capturing() is False
 
 
-@promise("guard.getStreamNativeHandle")
+@covers("guard.getStreamNativeHandle")
 def test_a_stream_has_a_native_handle(streams: DeviceUnderTest) -> None:
     """Stream.native_handle is an int that differs between streams."""
     one, other = torch.Stream(streams.first), torch.Stream(streams.first)
@@ -172,7 +176,7 @@ def test_a_stream_has_a_native_handle(streams: DeviceUnderTest) -> None:
     assert handles[0] != handles[1]
 
 
-@promise("registration.aten::record_stream", "device_allocator.recordStream")
+@covers("registration.aten::record_stream", "device_allocator.recordStream")
 def test_memory_is_kept_for_a_recorded_stream(streams: DeviceUnderTest) -> None:
     """Memory of a deleted tensor is not reused while a stream passed to record_stream() still uses it."""
     side = torch.Stream(streams.first)
@@ -190,7 +194,7 @@ def test_memory_is_kept_for_a_recorded_stream(streams: DeviceUnderTest) -> None:
         del work
 
 
-@promise("guard.getStream")
+@covers("guard.getStream")
 def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: DeviceUnderTest) -> None:
     """Autograd computes a gradient on the stream of its forward operator, and synchronizes the streams at the end."""
     side = torch.Stream(streams.first)
@@ -204,7 +208,7 @@ def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: DeviceUnde
     assert (x.grad.cpu() == 3).all()
 
 
-@promise("module.Stream")
+@covers("module.Stream")
 def test_the_module_has_a_stream_class(accelerator: DeviceUnderTest) -> None:
     """torch.<device>.Stream() returns a torch.Stream on the current device."""
     stream = accelerator.module.Stream()
@@ -212,7 +216,7 @@ def test_the_module_has_a_stream_class(accelerator: DeviceUnderTest) -> None:
     assert stream.device == accelerator.first
 
 
-@promise("module.stream", "module.current_stream")
+@covers("module.stream", "module.current_stream")
 def test_the_module_has_a_context(accelerator: DeviceUnderTest) -> None:
     """`with torch.<device>.stream(s)` makes a stream current; None changes nothing."""
     stream = accelerator.module.Stream()

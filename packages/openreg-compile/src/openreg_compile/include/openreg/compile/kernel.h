@@ -76,8 +76,9 @@ T get(const ArgumentSlot& slot) {
   return value;
 }
 
-// Writes an argument of the kernel type T to a slot. `kind` is a letter of compile_kernel() in kernels.py. Returns
-// false with a Python exception if the argument cannot be converted.
+// Writes an argument of the kernel type T to a slot. `kind` is the letter of the argument, as compile_kernel() in
+// kernels.py defines it: d for a tensor on the device, h for a tensor of one element on the host, n for a number.
+// Returns false with a Python exception if the argument cannot be converted.
 template <class T>
 bool read(PyObject* argument, char kind, ArgumentSlot& slot) {
   if constexpr (std::is_pointer_v<T>) {
@@ -107,8 +108,8 @@ T argument_of(ArgumentSlot& slot, char kind) {
   return get<T>(slot);
 }
 
-// The operands of a launch, which are collected only if an observer of the device requires them. They are reported as
-// dense ranges of bytes.
+// The operands of a launch, which are collected only if an observer of the device, such as a profiler, requires them.
+// They are reported as dense ranges of bytes.
 template <size_t kCapacity>
 class OperandList {
  public:
@@ -167,7 +168,7 @@ template <auto Function, size_t... I, class... Parameters>
 struct Launch<Function, std::index_sequence<I...>, Parameters...> {
   static constexpr size_t kCount = sizeof...(Parameters);
   static inline const char* name = nullptr;   // in errors and profiles
-  static inline const char* kinds = nullptr;  // a letter for each parameter, as in kernels.py
+  static inline const char* kinds = nullptr;  // the letter of each parameter (d, h or n, see read())
 
   // Calls the kernel. Runs on a thread of an engine. `block` contains the slots.
   static orError_t run(void* block, char* /*message*/, size_t /*message_size*/) {
@@ -275,7 +276,7 @@ PyObject* make_module(const char* name, const char* kinds) {
 }  // namespace openreg::compile
 
 // Defines the module's initialization. It follows the source of the kernel. `kernel_name` is shown in errors and
-// profiles. `argument_kinds` has a letter for each parameter, as in kernels.py.
+// profiles. `argument_kinds` has a letter (d, h or n, see read()) for each parameter.
 #define OPENREG_KERNEL(kernel_name, argument_kinds)                               \
   PyMODINIT_FUNC PyInit_kernel() {                                                \
     return ::openreg::compile::make_module<&kernel>(kernel_name, argument_kinds); \

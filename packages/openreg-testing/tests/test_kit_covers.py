@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every test of the conformance suites names rows of the table of hooks, and states what PyTorch expects."""
+"""Every test of the conformance suites names rows of the hook table, and states what PyTorch expects."""
 
 import ast
 import subprocess
@@ -17,7 +17,7 @@ TESTS = [
 ]
 
 
-def promised(path_stem, node):
+def covered(path_stem, node):
     """The rows that a test's decorator names; constants of its module are looked up."""
     source = ast.parse((suite_tests.FOLDER / f"{path_stem}.py").read_text("utf-8"))
     constants = {
@@ -28,16 +28,16 @@ def promised(path_stem, node):
         and isinstance(item.targets[0], ast.Name)
     }
     for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "promise":
+        if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "covers":
             return [arg.value if isinstance(arg, ast.Constant) else constants[arg.id] for arg in decorator.args]
     return []
 
 
 @pytest.mark.parametrize(("suite", "node"), TESTS, ids=lambda value: getattr(value, "name", value))
 def test_a_test_names_rows_and_says_what_is_expected(suite, node):
-    rows = promised(suite, node)
-    assert rows, "the test has no @promise"
-    assert [row for row in rows if row not in harness.rows()] == []
+    rows = covered(suite, node)
+    assert rows, "the test has no @covers"
+    assert [row for row in rows if row not in harness.hook_rows()] == []
     assert ast.get_docstring(node)
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The main program of a child process: runs imports and exercises as steps, and reports before and after each step."""
+"""The main program of a child process: runs imports and probes as steps, and reports before and after each step.
+
+A *probe* is a step that examines the device. Most probes are *exercises*: calls from Python that fail if the backend
+lacks a row of the hook table (hooks.toml), which is a hook, name or registration that PyTorch uses.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +17,38 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .request import UNNAMED, Request, Unseen, import_step
+from .request import UNNAMED, CannotCheck, Request, import_step, registration_probe
 from .unreachable import needs_compiler
 
 if TYPE_CHECKING:  # the first step imports torch, and nothing may import it before
     from .device import ProbedDevice
 
 
-def main(report: str, request: str, known: str) -> None:
+def main(report: str, request: str, succeeded: str) -> None:
     """Runs a request, writes the report and ends the process.
 
-    ``report`` is a path; ``request`` and ``known`` are JSON. ``known`` contains the probes that earlier children ran,
-    and whether each succeeded.
+    ``report`` is a path; ``request`` and ``succeeded`` are JSON. ``succeeded`` contains the probes that earlier
+    children ran, each with True if it returned a value.
     """
     data = json.loads(request)
-    for name in ("imports", "rows", "attributes"):
+    for name in ("imports", "row_keys", "attributes"):
         data[name] = tuple(data[name])
-    worker = _Worker(Path(report), Request(**data), json.loads(known))
-    worker.run()
-    worker.finish()
+    runner = _StepRunner(Path(report), Request(**data), json.loads(succeeded))
+    runner.run()
+    runner.finish()
     os._exit(0)  # skips the end of torch and Python, which takes most of a second
 
 
-class _Worker:
-    def __init__(self, report: Path, request: Request, known: Mapping[str, bool]) -> None:
+class _StepRunner:
+    """Runs the steps of a request, and writes a line to the report before and after each one."""
+
+    def __init__(self, report: Path, request: Request, succeeded: Mapping[str, bool]) -> None:
         self._report = report
         self._request = request
-        self._passed = dict(known)
+        self._succeeded = dict(succeeded)
 
     def run(self) -> None:
+        """Runs the imports, and if they succeed the probes."""
         request = self._request
         if not self._step("import torch", self._import_torch):
             return
@@ -66,17 +73,17 @@ class _Worker:
 
         request = self._request
         self._probe("attributes", lambda: attributes.look_up(device, request.attributes))
-        if request.rows or request.operator:
+        if request.row_keys or request.operator:
             self._probe("initialize", device.initialize)
-        if request.rows:
+        if request.row_keys:
             self._probe("properties", device.describe)
             self._probe("operators", operators.count)
         exercises = {**interfaces.EXERCISES, **registrations.EXERCISES}
-        if any(map(needs_compiler, request.rows)):
+        if any(map(needs_compiler, request.row_keys)):
             from . import compiler
 
             exercises.update(compiler.EXERCISES)
-        for row in request.rows:
+        for row in request.row_keys:
             if row in exercises:
                 self._exercise(row, device, exercises[row])
         if request.operator:
@@ -85,37 +92,40 @@ class _Worker:
             self._probe("trial", lambda: trial.run(device, operators.resolve(request.operator)))
 
     def _exercise(self, row: str, device: ProbedDevice, exercise: Callable[[ProbedDevice], object]) -> None:
-        """Runs the exercise of a row, unless its interface is not registered.
+        """Runs the exercise of a row, unless its interface is not registered. ``row`` is the key of the row.
 
         Without a registration PyTorch would end the process for some calls.
         """
         from . import interfaces
 
-        group = row.partition(".")[0]
-        anchor = interfaces.ANCHORS.get(group)
-        registered = anchor is None or self._probe(f"{group}.", lambda: _succeeds(anchor, device))
+        call = interfaces.REGISTRATION_CALLS.get(row.partition(".")[0])
+        registered = call is None or self._probe(registration_probe(row), lambda: _succeeds(call, device))
 
         def run() -> bool:
             if not registered:
-                raise Unseen("the interface is not registered")
+                raise CannotCheck("the interface is not registered")
             return _succeeds(exercise, device)
 
         self._probe(row, run)
 
     def _probe(self, name: str, function: Callable[[], Any]) -> bool:
         """Runs a step, unless an earlier child did. Returns True if the step succeeded."""
-        name = Request.PROBE + name
-        if name not in self._passed:
-            self._passed[name] = self._step(name, function)
-        return self._passed[name]
+        name = Request.PROBE_PREFIX + name
+        if name not in self._succeeded:
+            self._succeeded[name] = self._step(name, function)
+        return self._succeeded[name]
 
     def _step(self, name: str, function: Callable[[], Any]) -> bool:
+        """Runs a step and reports its result: "value", "unseen" (it could not check), or "error" with "cause".
+
+        Returns True if the step returned a value.
+        """
         self._write(json.dumps({"begin": name}))
         done = False
         try:
             line = json.dumps({"name": name, "value": function()}, default=str)  # may raise for objects of the backend
             done = True
-        except Unseen as reason:
+        except CannotCheck as reason:
             line = json.dumps({"name": name, "unseen": str(reason)})
         except BaseException as error:  # also SystemExit, because a plug-in that ends the process is faulty
             root = _root_cause(error)
@@ -164,6 +174,7 @@ def _import(module: str) -> str:
 
 
 def _describe_backend(device: str) -> dict[str, Any]:
+    """Returns the name of PrivateUse1, and whether torch.<device> and any backend exist."""
     import torch
 
     return {
@@ -207,6 +218,7 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _line(error: BaseException) -> str:
+    """Returns the type and the message of an exception in one line, without a C++ stack."""
     try:
         text = str(error)
     except Exception as another:
