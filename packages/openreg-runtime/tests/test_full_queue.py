@@ -8,6 +8,8 @@ closed, and fails after its time.
 """
 
 import ctypes
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -99,6 +101,7 @@ def call_when_full(generated, gate):
     interval = sys.getswitchinterval()
 
     def call(stream, function):
+        stream.synchronize()
         gate.close(stream)
         arguments = (openreg_runtime.launch_entry().address, stream.native_handle, ctypes.addressof(calls))
         assert generated.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY - 1) == 0
@@ -178,3 +181,11 @@ def test_so_does_what_else_is_enqueued(call_when_full, gate, prepare):
     stream = torch.openreg.Stream()
     with torch.openreg.stream(stream):
         call_when_full(stream, prepare(stream, gate))
+
+
+def test_so_does_an_allocation_that_poisons():
+    """The fill of the new memory is a task, too."""
+    test = f"{__file__}::{test_so_does_what_else_is_enqueued.__name__}[resize_a_storage]"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(command, env={**os.environ, "OPENREG_POISON": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

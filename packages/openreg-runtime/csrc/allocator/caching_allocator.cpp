@@ -20,6 +20,7 @@
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
@@ -115,6 +116,7 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
   if (C10_UNLIKELY(red_zone != 0)) {
     auto* const fills = tool_hook_state().fills_red_zone.load(std::memory_order_acquire);
     if (fills != nullptr && fills(address)) {
+      const GilRelease release;  // because the fill blocks while the stream's queue is full
       fill_red_zone(static_cast<char*>(address) + size, red_zone, current_stream(index));
     }
   }

@@ -92,8 +92,13 @@ bool DriverMemoryProvider::poisons() const {
   return poison_is_on();
 }
 
-void DriverMemoryProvider::poison(char* address, size_t size, int64_t stream) noexcept {
-  runtime::poison(address, size, to_stream({index_, stream}));
+void DriverMemoryProvider::poison_allocated(char* address, size_t size, int64_t stream) {
+  const GilRelease release;
+  poison(address, size, to_stream({index_, stream}));
+}
+
+void DriverMemoryProvider::poison_freed(char* address, size_t size, int64_t stream) noexcept {
+  poison(address, size, to_stream({index_, stream}));
 }
 
 void DriverMemoryProvider::report(void* address, int64_t change, size_t allocated, size_t reserved) {

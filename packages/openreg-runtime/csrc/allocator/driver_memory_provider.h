@@ -28,7 +28,8 @@ class DriverMemoryProvider final : public MemoryProvider {
   std::unique_ptr<StreamFence> record_fence(StreamKey stream) noexcept override;
   SegmentSettings settings() override;
   bool poisons() const override;
-  void poison(char* address, size_t size, int64_t stream) noexcept override;
+  void poison_allocated(char* address, size_t size, int64_t stream) override;
+  void poison_freed(char* address, size_t size, int64_t stream) noexcept override;
   void report(void* address, int64_t change, size_t allocated, size_t reserved) override;
 
   // Returns the part of the capacity, from 0 to 1, that the allocator may reserve. It is that of the last

@@ -44,7 +44,7 @@ void* DeviceCachingAllocator::allocate(const AllocParams& request, OomReport& fa
   const size_t size = block.size;
   lock.unlock();
   if (poisons_) {
-    provider_.poison(address, size, request.stream);
+    provider_.poison_allocated(address, size, request.stream);
   }
   return address;
 }
@@ -156,7 +156,7 @@ void DeviceCachingAllocator::free_block(Block& block) {
   if (poisons_ && !pools_.is_capturing()) {
     const PrivatePool* owner = block.segment->pool->owner;
     if (owner == nullptr || !owner->used_by_graph) {
-      provider_.poison(block.address, block.size, block.stream);
+      provider_.poison_freed(block.address, block.size, block.stream);
     }
   }
   blocks_.merge_block(block);

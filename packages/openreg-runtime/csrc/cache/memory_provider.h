@@ -43,10 +43,10 @@ struct SegmentSettings {
 };
 
 // The device, the settings and the profiler as the caching allocator uses them. Thread-safe. The allocator holds its
-// mutex while it calls allocate(), release(), memory_info(), record_fence(), settings() and report(), and calls
-// poison() both with and without the mutex. So these functions must not acquire the GIL. Only two of them may block on
-// the device: release() until tasks that were enqueued since synchronize() are complete, and poison() while the
-// stream's queue is full. The allocator calls synchronize() without its mutex, and poisons() only in its constructor.
+// mutex while it calls allocate(), release(), memory_info(), record_fence(), settings(), report() and poison_freed().
+// So these functions must not acquire the GIL. Only two of them may block on the device: release() until tasks that
+// were enqueued since synchronize() are complete, and poison_freed() while the stream's queue is full. The allocator
+// calls synchronize() and poison_allocated() without its mutex, and poisons() only in its constructor.
 class MemoryProvider {
  public:
   virtual ~MemoryProvider() = default;
@@ -65,9 +65,10 @@ class MemoryProvider {
   virtual SegmentSettings settings() = 0;
 
   // poisons() returns true if memory with undefined content is filled with the poison pattern (OPENREG_POISON).
-  // poison() enqueues that fill on a stream; `size` is in bytes.
+  // The other two enqueue that fill of an allocated and of a freed block on a stream; `size` is in bytes.
   virtual bool poisons() const { return false; }
-  virtual void poison(char* /*address*/, size_t /*size*/, int64_t /*stream*/) noexcept {}
+  virtual void poison_allocated(char* /*address*/, size_t /*size*/, int64_t /*stream*/) {}
+  virtual void poison_freed(char* /*address*/, size_t /*size*/, int64_t /*stream*/) noexcept {}
 
   // Reports an allocation or a release to PyTorch's profiler. All sizes are in bytes. `change` is positive for an
   // allocation and negative for a release. `allocated` and `reserved` are the totals of the device after it.
