@@ -58,3 +58,19 @@ def test_a_compiled_training_step_is_silent():
             step(torch.randn(8, 16).to("openreg")).backward()
             optimizer.step()
     assert session.findings == []
+
+
+def test_a_captured_function_with_new_inputs_at_the_same_address_is_silent():
+    """openreg-compile replays a graph only if its inputs are where they were when it was captured."""
+
+    def add(x, y):
+        x.add_(y)
+        return x * 2
+
+    captured = torch.compile(add, mode="reduce-overhead")
+    state = torch.zeros(4, device="openreg")
+    with torch.openreg.sanitizer("collect") as session:
+        for _ in range(6):
+            result = captured(state, torch.ones(4, device="openreg"))
+        assert result.tolist() == [12.0] * 4
+    assert session.findings == []

@@ -151,6 +151,13 @@ def test_a_comment_suppresses_a_finding(program):
     assert "openreg-sanitizer: race:" in program(code, OPENREG_SANITIZER="1").stderr
 
 
+def test_a_comment_of_a_caller_suppresses_a_finding(program):
+    called = RACE.replace("y = x + 1", "add = lambda: x + 1\ny = add()")
+    assert "openreg-sanitizer: race:" in program(called, OPENREG_SANITIZER="1").stderr
+    accepted = called.replace("y = add()", "y = add()  # openreg-sanitizer: ignore[race]")
+    assert program(accepted, OPENREG_SANITIZER="1").stderr == ""
+
+
 @pytest.mark.parametrize("line", ["race program.py:10", "* *.py  # all", "race program.py:<module>", "race program.py"])
 def test_a_file_suppresses_a_finding(program, tmp_path, line):
     (tmp_path / "known.txt").write_text(f"# known\n\n{line}\n")

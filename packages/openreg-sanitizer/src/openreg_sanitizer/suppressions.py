@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads which findings a program accepts: from comments on its lines, and from files of patterns.
 
-A comment on the line of one of the two accesses suppresses all kinds of findings, or those in brackets:
+A comment on a line in the stack of one of the two accesses suppresses all kinds of findings, or those in brackets. So a
+library can accept what its callers do through one of its lines:
 
     y.mul_(2)  # openreg-sanitizer: ignore
     y.mul_(2)  # openreg-sanitizer: ignore[race, reuse]
@@ -79,9 +80,9 @@ def read(path: Path) -> list[Suppression]:
 
 
 def is_commented(finding: Finding) -> bool:
-    """Returns True if a comment on the line of one of the accesses suppresses the finding."""
-    for frame in finding.frames:
-        comment = _COMMENT.search(frame.source) if frame else None
+    """Returns True if a comment on a line in the stack of one of the accesses suppresses the finding."""
+    for frame in (frame for access in (finding.first, finding.second) if access for frame in access.stack):
+        comment = _COMMENT.search(frame.source)
         if comment and (comment[1] is None or finding.kind in re.split(r"[\s,]+", comment[1].strip())):
             return True
     return False
