@@ -159,6 +159,7 @@ def bad_input(rank: int, size: int) -> dict[str, tuple[str, str]]:
         "sizes": told(lambda: distributed.all_gather_into_tensor(x(7), x(4))),
         "parts": told(lambda: distributed.all_to_all_single(x(4), x(4), [1, 2], [2, 2])),
         "rows": told(lambda: distributed.all_to_all_single(x(3), x(3))),
+        "nothing": told(lambda: backend.allgather_coalesced([[] for _ in range(size)], [])),
         "peer": told(lambda: backend.send([x()], 7, 0)),
         "operation": told(lambda: distributed.all_reduce(x(), distributed.ReduceOp.BAND)),
         "complex": told(

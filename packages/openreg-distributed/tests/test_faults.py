@@ -129,6 +129,7 @@ BAD_INPUT = {
     "sizes": ("ValueError", r"all_gather_into_tensor on rank . of 2 .* 7 elements and the input 4; .* 2 times"),
     "parts": ("ValueError", r"all_to_all_single on rank . of 2 .* parts of the output are \[1, 2\]; give 2 sizes"),
     "rows": ("ValueError", r"all_to_all_single on rank . of 2 .* 3 rows, which do not divide by 2 ranks"),
+    "nothing": ("ValueError", r"all_gather_coalesced on rank . of 2 .*: got no tensors; give at least one"),
     "peer": ("ValueError", r"send on rank . of 2 .*: rank 7 is not in the group; give one from 0 to 1"),
     "operation": ("TypeError", r"all_reduce on rank . of 2 .*: ReduceOp.BAND is for integers and bool, not for Float"),
     "complex": ("ValueError", r"all_reduce does not support"),

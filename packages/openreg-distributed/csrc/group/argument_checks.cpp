@@ -160,6 +160,7 @@ std::shared_ptr<FlightRecord> ProcessGroup::record(const CollectiveCall& call, s
 
 c10::Device ProcessGroup::check_operands(const CollectiveCall& call, const Tensors& operands) const {
   if (operands.empty()) {
+    TORCH_CHECK_VALUE(call.device.has_value(), where(call.name), ": got no tensors; give at least one");
     return *call.device;
   }
   const c10::Device device = operands.front().device();
