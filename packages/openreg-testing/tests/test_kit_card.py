@@ -9,6 +9,7 @@ from openreg_testing.conformance import card as cards
 from openreg_testing.conformance import comparison
 from openreg_testing.conformance.card import Card, ConformanceResult
 from openreg_testing.conformance.manifest import Manifest, OperatorExpectations
+from openreg_testing.conformance.operators import run
 from openreg_testing.conformance.operators.scorecard import Scorecard
 from openreg_testing.conformance.operators.tasks import CHECKS
 
@@ -146,3 +147,12 @@ def test_what_is_no_scorecard_is_reported(tmp_path, text, told):
     path.write_text(text, "utf-8")
     with pytest.raises(comparison.ComparisonError, match=told):
         comparison.read(path)
+
+
+def test_checks_of_one_entry_are_merged_into_one_report():
+    reports = {}
+    for compiled, calls in (({}, 2), ({"ours": {"kernels": 1}}, 3)):
+        run._add(reports, {"name": "add", "dtype": "float32", "compiled": compiled, "calls": calls})
+    assert reports == {
+        ("add", "float32"): {"name": "add", "dtype": "float32", "compiled": {"ours": {"kernels": 1}}, "calls": 5}
+    }

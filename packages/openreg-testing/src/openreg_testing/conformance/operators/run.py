@@ -33,9 +33,10 @@ class TableError(Exception):
 
 
 def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
-    """Runs every entry in one dtype, with few samples, and returns the scorecard.
+    """Runs the checks QUICK on every entry and returns the scorecard.
 
-    The dtype is float32, or the first of an entry that does not list it.
+    The dtype is float32, or the first of an entry that does not list it. `variant_samples` is the maximal number of
+    samples of each check except "forward".
     """
     return run(setup, ("float32", "first"), ops, checks=QUICK, variant_samples=2, **settings)
 
@@ -43,7 +44,10 @@ def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
 def quick_flags(
     setup: Setup, table: str = TABLE, dtypes: Sequence[str] = ("float32", "int64", "first"), **settings: Any
 ) -> Scorecard:
-    """Runs the check of flags with one sample per entry and dtype, and returns the scorecard."""
+    """Runs the check "flags" with one sample (`variant_samples`) per entry and dtype, and returns the scorecard.
+
+    A flag is a global setting of PyTorch that applies to the calls that are made while it is set (flags.py).
+    """
     return run(setup, dtypes, checks=(FLAGS,), variant_samples=1, table=table, **settings)
 
 
@@ -77,7 +81,11 @@ def run(
         with (
             _environment(part, manifest) as environment,
             WorkerPool(
-                (setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment, processes=processes
+                prepare=(setup, Entries(table)),
+                jobs=jobs or os.cpu_count() or 1,
+                limit=limit,
+                environment=environment,
+                processes=processes,
             ) as pool,
         ):
             listed = pool.ask(Entries(table))
@@ -123,7 +131,7 @@ def run(
 @contextlib.contextmanager
 def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
     """Yields the environment variables of the processes that run these checks."""
-    if part == (FLAGS,):
+    if part == (FLAGS,):  # these variables defer kernels until the host waits
         yield {**manifest.environment, **manifest.flags_environment}
     elif part == (COMPILED,):
         with compiler_cache.empty_cache() as settings:
@@ -205,9 +213,9 @@ def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any])
     for key, value in report.items():
         if key not in first:
             first[key] = value
-        elif key in ("failures", "fell_back"):
+        elif key in ("failures", "fell_back", "compiled"):
             first[key].update(value)
-        elif key in ("flags", "differences", "exercised", "checks"):
+        elif key in ("flags", "differences", "exercised", "checks"):  # lists of names, each of which appears once
             first[key] = [*dict.fromkeys([*first[key], *value])]
         elif key in ("calls", "error_inputs", "asynchronous_errors", "seconds"):
             first[key] += value
