@@ -125,9 +125,9 @@ def test_a_copy_calibrates_and_judges(copy, tmp_path, capsys):
     capsys.readouterr()
     assert __main__.main(["validate", "--data", str(copy), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    ways = {item["way"] for item in found["cases"]}
-    assert set(validate.PREDICTION_METHODS) < ways
-    assert {way for way in ways - set(validate.PREDICTION_METHODS) if not way.startswith(validate.LENDER)} == set()
+    methods = {item["way"] for item in found["cases"]}
+    assert set(validate.PREDICTION_METHODS) < methods
+    assert all(method.startswith(validate.LENDER) for method in methods - set(validate.PREDICTION_METHODS))
     case = next(item for item in found["cases"] if item["way"] == "calibrated")
     assert case["error"] == pytest.approx(case["predicted"] / 0.2 - 1)
     assert "compiled" in found["left_out"]["NVIDIA_A100-PCIE-40GB/bert_large-inf-512-8-fusion.json"]
@@ -189,9 +189,9 @@ def test_this_machine_describes_itself(tmp_path):
 @pytest.mark.skipif(not COPY, reason="PUBLISHED_MEASUREMENTS names no copy of the published measurements")
 def test_published_models_are_predicted_as_the_descriptions_say():
     outcomes, _ = validate.compare(Path(COPY))
-    found = {(item.device, item.mode, item.way): item for item in validate.summaries(outcomes)}
-    for (device, mode, way), item in found.items():
-        if way == "calibrated" and device != "all":
+    found = {(item.device, item.mode, item.method): item for item in validate.summaries(outcomes)}
+    for (device, mode, method), item in found.items():
+        if method == "calibrated" and device != "all":
             said = openreg_predict.load(device).validation(mode, "float32")
             assert item.mean == pytest.approx(said.mean, abs=2e-3)
             assert item.mean <= 0.10

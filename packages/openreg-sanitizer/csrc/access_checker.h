@@ -25,7 +25,8 @@
 
 namespace openreg::sanitizer {
 
-// The red zone of an operand, which is compared with runtime::kRedZoneByte when the task is complete.
+// The red zone of an operand (the filled bytes after its allocation, access.h), which is compared with
+// runtime::kRedZoneByte when the task is complete.
 struct WatchedZone {
   RedZone zone;
   Access access;  // of the task to the operand
@@ -57,7 +58,8 @@ class AccessChecker {
   // Takes a report of the caching allocator of device memory.
   void allocator_event(const runtime::MemoryEvent& event);
 
-  // Adds an allocation from before start(). Its content counts as written. `is_private` is that of Shadow::allocate().
+  // Adds an allocation from before start(). Its content counts as written. `is_private` is true in a private pool, that
+  // of a graph or of a MemPool, whose memory may be used after it was freed.
   void add_existing(const Life& life, bool is_private);
   // Adds pinned memory with the stack of its allocation.
   void allocate_pinned(uintptr_t begin, size_t size, uint32_t stack);

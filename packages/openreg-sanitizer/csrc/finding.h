@@ -27,7 +27,7 @@ enum class FindingKind : uint8_t {
 };
 
 // A wrong access, alone or together with an earlier one. kUninitialized, kUseAfterFree, kGraphInput, kOutOfBounds and
-// kPoison have no first access: its site is 0.
+// kPoison have no first access: its site (place in the program, sites.h) is 0.
 struct Violation {
   FindingKind kind;
   Access first;
@@ -36,8 +36,7 @@ struct Violation {
   Life second_life;
 };
 
-// All violations of one kind between the same two sites (places in the program, sites.h), represented by the first of
-// them.
+// All violations of one kind between the same two sites, represented by the first of them.
 struct Finding {
   Violation violation;
   StreamName first_stream;

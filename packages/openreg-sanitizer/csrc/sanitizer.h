@@ -42,11 +42,14 @@ class Sanitizer {
   void abandon() noexcept;
   bool is_active() const noexcept { return is_active_.load(std::memory_order_relaxed); }
 
-  // Blocks until all tasks that were enqueued are complete, because red zones are compared then. The wait is no part of
-  // the program, so that it orders nothing. The caller holds no GIL.
+  // Blocks until all tasks that were enqueued are complete, because red zones (bytes after an allocation that no kernel
+  // may change, access.h) are compared then. Skips a device on which the calling thread's current stream is capturing,
+  // and ignores a device that has failed. The wait is no part of the program, so that it orders nothing. The caller
+  // holds no GIL.
   void settle();
 
-  // Adds an allocation from before start(). Its content counts as written. `is_private` is that of Shadow::allocate().
+  // Adds an allocation from before start(). Its content counts as written. `is_private` is true in a private pool, that
+  // of a graph or of a MemPool, whose memory may be used after it was freed.
   void add_existing(uintptr_t address, size_t size, int device, int64_t stream, bool is_private);
 
   // Checks an access of an operator on the CPU to pinned memory. Captures the Python stack only if something is wrong,
@@ -61,12 +64,14 @@ class Sanitizer {
            value < pinned_end_.load(std::memory_order_relaxed);
   }
 
-  // Same as the functions of FindingList, except that they lock the mutex.
+  // Makes repetitions of old findings new findings from now on, as FindingList::renew() does.
   void renew();
+  // Return the findings from the number `begin` on, the number of findings, and for each the number of its violations.
   std::vector<Finding> findings(size_t begin);
   size_t finding_count();
   std::vector<uint64_t> counts();
-  // Return a copy of the site and of the layout that an access of a finding has by number.
+  // Return a copy of a site (the place in the program that makes an access, sites.h) and of a layout (dtype, sizes and
+  // strides, layout.h). An access of a finding stores both by number.
   Site site(uint32_t number);
   TensorLayout layout(uint32_t number);
   // Returns the number of accesses in the shadow memory.
@@ -93,7 +98,9 @@ class Sanitizer {
   void subscribe();
   static void set_hooks();
 
-  // Callbacks of the driver, the caching allocator, and the runtime's ToolHooks.
+  // Callbacks of the driver, the caching allocator, and the runtime's ToolHooks. A region is memory of the driver, such
+  // as a segment of the caching allocator. may_fill_red_zone() returns true if no other stream uses the memory of a new
+  // allocation, so that the allocator may fill the red zone after it.
   static void on_submit(void* user, const orTaskInfo* task, uint64_t* correlation);
   static void on_complete(void* user, const orTaskCompletion* completion);
   static void on_capture(void* user, const orTaskInfo* task);

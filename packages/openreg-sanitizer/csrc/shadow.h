@@ -48,7 +48,8 @@ class Shadow {
   // Marks all memory of a device as written, because a task wrote there whose operands are unknown.
   void written_by_unknown(int device);
 
-  // Sets the red zone of the allocation that contains it.
+  // Sets the red zone (bytes that a task has filled after the program's part of an allocation) of the allocation that
+  // contains it.
   void set_red_zone(const RedZone& zone);
   // Returns the red zone of the allocation that contains the address, or one without bytes if there is none.
   RedZone red_zone(uintptr_t address) const;

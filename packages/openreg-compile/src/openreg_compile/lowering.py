@@ -24,8 +24,8 @@ from openreg_compile.rewriting import is_ours
 
 _aten = torch.ops.aten
 
-# The functions that are slow. A result that contains one and has several readers is stored, so that it is computed
-# once.
+# Names in Inductor's IR of functions that are slow to compute. If a result contains one and several nodes read it, it
+# is stored in memory (``realize()``), because each loop that reads it would otherwise compute it again.
 _HEAVY = frozenset({"exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"})
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rewrites operators of a graph before Inductor lowers them, where Inductor has a good lowering for the CPU only.
 
-The operators are those of a graph after autograd and functionalization, so the values of views never change.
+The graph is the result of AOTAutograd, which replaces in-place operators by functional ones. So no value changes
+between its computation and its use, and an operator can be replaced without regard to views.
 """
 
 from __future__ import annotations
@@ -88,7 +89,10 @@ def _variance_in_two_steps(node: Node) -> None:
 
 
 def _scatter_by_operator(node: Node) -> None:
-    """Rewrites sums at indices as a call of the operator, as on the CPU. Parallel loops would use atomic additions."""
+    """Rewrites scatter_add and sums of scatter_reduce as a call of the operator, which Inductor then does not lower.
+
+    Inductor does so for the CPU, because its parallel loops would use atomic additions.
+    """
     reduce = node.args[4] if len(node.args) > 4 else node.kwargs.get("reduce", "sum")
     include_self = node.kwargs.get("include_self", True)
     if reduce != "sum" or len(node.args) < 4:

@@ -18,7 +18,7 @@ struct CollectiveFingerprint {
   int root = -1;                    // -1 if the call has no root.
   std::vector<uint64_t> sent;       // Bytes for each rank, or one number for all ranks.
   std::vector<uint64_t> expected;   // Bytes from each rank, or one number for all ranks.
-  std::vector<uint64_t> pieces;     // Bytes of each transfer, if there are several.
+  std::vector<uint64_t> pieces;     // Bytes of each tensor, if each has a transfer of its own.
 
   // Returns the fingerprint of a call to which all ranks pass the same number of bytes.
   static CollectiveFingerprint alike(const char* algorithm, const std::vector<at::Tensor>& tensors);

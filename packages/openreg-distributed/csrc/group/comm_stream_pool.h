@@ -15,14 +15,15 @@
 
 namespace openreg::distributed {
 
-// Selects the communication streams of an operation. Operations of one key start in the order of their calls.
+// A key that selects the communication streams of an operation (a call of the group). Operations of one key start in
+// the order of their calls.
 struct CommStreamKey {
   static constexpr int kCollective = -1;
   static constexpr int kAnySource = -2;
 
   int peer = kCollective;  // The other rank of a message, or one of the two values above.
-  bool receives = false;
-  int tag = 0;
+  bool receives = false;   // True for a receive.
+  int tag = 0;             // The tag of a message.
 
   // Returns the number of the queue of the progress engine to which the operation is submitted. The queue's thread
   // announces operations to the other ranks and makes them ready in the order of their calls

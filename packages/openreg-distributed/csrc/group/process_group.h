@@ -23,13 +23,15 @@ namespace openreg::distributed {
 // ProcessGroupNCCL. A message is a send and its receive. Another c10d backend, the transport, moves the bytes between
 // ranks; it is Gloo, which works on host memory.
 //
-// A call enqueues tasks on a communication stream and returns at once: wait for the caller's stream, copy the operands
-// into a flat buffer (one contiguous tensor), wait for the transport, copy the results into the outputs. The
+// A call enqueues tasks on a communication stream and returns a Work (group/work.h) at once. The tasks wait for the
+// caller's stream, put the operands into a flat buffer (one contiguous tensor: a view of them if they are adjacent and
+// `copies_operands` is false, otherwise a copy), wait for the transport, and copy the results into the outputs. The
 // transport reads and writes the flat buffer on its own threads, through the kernel view (the mapping of device memory
 // that kernels dereference). So it blocks neither an engine of the device nor the calling thread.
 //
-// All ranks make the same calls in the same order, from any thread. The tensors of a call are on one openreg device.
-// The call throws errors of its arguments. Work documents errors of the transport.
+// All ranks make the same collective calls in the same order, from any thread. A send or a receive concerns only a pair
+// of ranks. The tensors of a call are on one openreg device. The call throws errors of its arguments. Errors of the
+// transport are documented at Work.
 class ProcessGroup final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
@@ -38,8 +40,8 @@ class ProcessGroup final : public c10d::Backend {
   // `transport` is a Gloo backend of the same ranks, which only this group uses. With `copies_operands`, the transport
   // works on copies made on the communication stream. Then the values that a program with a missing wait sees depend on
   // the order of tasks alone, which a seeded schedule (OPENREG_SCHEDULE_SEED) repeats, and not on the speed of the
-  // network. `token` is equal on all ranks, and groups that are split from this one inherit it. It separates their keys
-  // in a store from those of processes that have exited.
+  // network. `token` is equal on all ranks, and groups that are split from this one inherit it. It separates the keys
+  // that the groups write into a store from those of processes that have exited.
   ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
                std::string token);
   // Never waits for another rank. If operations are outstanding, another thread destroys the transport after them.
@@ -53,7 +55,9 @@ class ProcessGroup final : public c10d::Backend {
   void setTimeout(std::chrono::milliseconds timeout) override;
   void setSequenceNumberForGroup() override {}  // Does nothing, because each rank counts its calls from 0.
   uint64_t getSequenceNumberForGroup() override;
+  // Returns COMM_ERROR if the group rejects calls, because it has failed, was aborted or was shut down.
   c10d::ErrorType getError() override;
+  // Returns a new group of `ranks`, or null if this rank is not among them.
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
   // Aborts outstanding operations on all ranks and rejects later calls. The device stays usable.
@@ -61,6 +65,8 @@ class ProcessGroup final : public c10d::Backend {
   // Blocks until outstanding operations are complete, and rejects later calls on this rank.
   void shutdown() override;
 
+  // Calls between startCoalescing() and endCoalescing() are enqueued as usual. endCoalescing() returns one
+  // CoalescedWork for all of them.
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
 
@@ -92,35 +98,37 @@ class ProcessGroup final : public c10d::Backend {
   // Blocks the calling thread until all ranks have called it. The error names all missing ranks, whatever
   // `wait_all_ranks` is.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
+  // Blocks until outstanding operations are complete.
   void waitForPendingWorks() override;
   void enableCollectivesTiming() override {}  // Works always have a duration.
 
  private:
-  // One call of the group with its arguments.
+  // One call of the group with its arguments: a collective, a send or a receive.
   struct CollectiveCall {
     const char* name;  // A literal: the name in error messages, such as "all_reduce".
     c10d::OpType type;
     Tensors inputs;
-    Tensors outputs;                    // The same tensors as `inputs` if the call is in place.
-    std::chrono::milliseconds timeout;  // c10d::kUnsetTimeout: the timeout of the group.
-    CollectiveFingerprint fingerprint{};
-    CommStreamKey key{};
-    std::optional<c10::Device> device{};  // Set if there are no tensors.
+    Tensors outputs;                      // The same tensors as `inputs` if the call is in place.
+    std::chrono::milliseconds timeout;    // c10d::kUnsetTimeout: the timeout of the group.
+    CollectiveFingerprint fingerprint{};  // The properties that have to match on the other ranks.
+    CommStreamKey key{};                  // Selects the communication stream.
+    std::optional<c10::Device> device{};  // Set only for a barrier, which has no tensors.
 
     // Returns the inputs, followed by the outputs unless the call is in place.
     Tensors operands() const;
-    // Returns the tensors of Work::result() and of the future.
+    // Returns the tensors of Work::result() and of its future: the outputs, or the inputs of a send.
     const Tensors& results() const { return type == c10d::OpType::SEND ? inputs : outputs; }
   };
 
-  // The transfers of a call, and the device tasks after them.
+  // The transfers of a call (calls of the transport, transport/transfers.h), and the device tasks after them.
   struct StreamSteps {
     std::vector<Transfer> transfers;
     std::function<void()> after{};  // Enqueues the tasks that follow the transfers; may be empty.
-    Tensors staging{};              // Buffers that the transport uses.
+    Tensors staging{};              // The flat buffers that the transport reads and writes.
   };
 
-  // Reports the memory that the transport accesses to tools such as sanitizers, because transfers are no tasks.
+  // Reports the memory that the transport accesses to tools such as sanitizers. The driver reports only tasks to them,
+  // and transfers are no tasks.
   static void report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream);
   // Enqueues a call. `before` enqueues the tasks that precede the transfers. It and StreamSteps::after are called with
   // the communication stream as the current stream.
@@ -149,20 +157,26 @@ class ProcessGroup final : public c10d::Backend {
   // Gathers inputs[i] of all ranks into outputs[i], which is one tensor or one for each rank.
   WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& inputs, const std::vector<Tensors>& outputs,
                       std::chrono::milliseconds timeout);
-  // Sends chunk i of each list to rank i, which reduces the chunks that it receives. There is one list for each output.
+  // Sends chunk i of each list to rank i, which reduces the chunks that it receives. `chunks_on_stream` returns the
+  // lists, one for each output. It may enqueue copies, so it is called with the communication stream as the current
+  // stream.
   WorkPtr reduce_chunks(CollectiveCall call, const c10d::ReduceOp& operation,
                         const std::function<std::vector<Tensors>()>& chunks_on_stream);
   // Sends sent[i] to rank i and receives received[i] from it; both are parts of the call's tensors. `root` is -1 if the
   // call has none.
   WorkPtr exchange(CollectiveCall call, const Tensors& sent, const Tensors& received, int root = -1);
+  // Enqueues a barrier. `name` is the name of the call in error messages and in the fingerprint.
   WorkPtr enqueue_barrier(const char* name, const c10d::BarrierOptions& options);
   // Returns the device on whose streams a barrier is enqueued.
   c10::Device device_of(const c10d::BarrierOptions& options) const;
+  // Implements allreduce() and allreduce_coalesced().
   WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                      const c10d::AllreduceOptions& options);
+  // Implements recv() and recvAnysource().
   WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const CommStreamKey& key);
 
-  // Outstanding operations use it without ownership, because its destructor must not run on one of its threads.
+  // Outstanding operations use the transport without ownership, because its destructor must not run on one of its
+  // threads.
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
   const std::string token_;

@@ -10,7 +10,8 @@
 
 namespace openreg::distributed {
 
-// Returns the flight recorder of the process. Its capacity is TORCH_FR_BUFFER_SIZE, 2000 by default.
+// Returns the flight recorder of the process. Its capacity (number of records) is TORCH_FR_BUFFER_SIZE, or
+// TORCH_NCCL_TRACE_BUFFER_SIZE if only that is set, and 2000 by default.
 FlightRecorder& flight_recorder();
 // Returns the Python stack of the calling thread, a torch::CapturedTraceback, or null if no records are kept. Takes the
 // GIL.

@@ -19,20 +19,23 @@ namespace openreg::distributed {
 // device throws a later one.
 class Work final : public c10d::Work {
  public:
-  // `end` was recorded after all tasks of the operation. `future` is complete in stream order.
+  // The event `end` was recorded after all tasks of the operation. `future` is complete in stream order.
   Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<ProgressEngine> progress,
        std::shared_ptr<Operation> operation, runtime::Event end, std::vector<at::Tensor> outputs,
        c10::intrusive_ptr<c10::ivalue::Future> future);
 
+  // Returns true if all tasks of the operation are complete, or if it has failed or was aborted.
   bool isCompleted() override;
+  // Returns true if the transport has completed the operation. Tasks after that, such as copies of results, may still
+  // be pending.
   bool isSuccess() const override;
   std::exception_ptr exception() const override;
   // Blocks until the message has arrived. Returns the rank that sent it.
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return outputs_; }
+  // Makes the current stream wait, as wait() does, but never blocks the thread.
   void synchronize() override;
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
-  // Makes the current stream wait; never blocks the host.
   void blockCurrentStream() override { synchronize(); }
   // Aborts all operations of the group, on all ranks.
   void abort() override;

@@ -29,13 +29,17 @@ struct FlightGroup {
 // FlightRecorder::add().
 struct FlightRecord {
   std::shared_ptr<const FlightGroup> group;
-  std::string name;                          // The name by which PyTorch's analyzer of records knows the call.
-  bool is_message = false;                   // True for send and receive.
-  uint64_t collectives = 0;                  // Collectives of the group so far, this one included.
-  uint64_t messages = 0;                     // Sends and receives of the group so far, this one included.
-  uint64_t number = 0;                       // All calls of the group so far, this one included.
-  std::string dtype;                         // The dtype of all tensors, as ScalarType spells it.
-  std::vector<std::vector<int64_t>> inputs;  // The sizes of each input.
+  // The name by which PyTorch's analyzer of records (torch.distributed.flight_recorder.fr_trace) knows the call. That
+  // of a receive ends with "<-", and the dump appends `source`.
+  std::string name;
+  bool is_message = false;   // True for send and receive.
+  uint64_t collectives = 0;  // Collectives of the group so far, this one included.
+  uint64_t messages = 0;     // Sends and receives of the group so far, this one included.
+  uint64_t number = 0;       // All calls of the group so far, this one included.
+  std::string dtype;         // The dtype of all tensors, as c10::toString() spells it, such as "Float".
+  // The sizes of each input and of each output. The inputs of reduce_scatter and the outputs of all_gather, if all have
+  // the same sizes, are recorded as one tensor with a further first dimension, as the analyzer expects.
+  std::vector<std::vector<int64_t>> inputs;
   std::vector<std::vector<int64_t>> outputs;
   std::chrono::milliseconds timeout{};
   int64_t created = 0;          // The time of the call.

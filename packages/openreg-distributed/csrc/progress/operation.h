@@ -133,7 +133,7 @@ class Operation {
   // Blocks until the status is decided, for at most `limit`; 0 means without a limit. Returns false if it is pending.
   bool wait(std::chrono::milliseconds limit) const;
 
-  // Called before the operation is submitted.
+  // Sets the fault to inject. Called before the operation is submitted.
   void set_fault(CollectiveFault fault) noexcept { fault_ = fault; }
   CollectiveFault fault() const noexcept { return fault_; }
 

@@ -19,8 +19,9 @@ std::string rank_named(int rank);
 
 // Decides which operations of a process group (its calls) may start. An operation is ready when the device of this rank
 // has executed the tasks before it. A ready collective starts when all ranks have announced their collective of the
-// same number, a ready receive when a message for it is announced, and a ready send at once. A mismatch of signatures
-// is found before data moves (source: message matching of MPI).
+// same number, a ready receive when a message for it is announced, and a ready send at once. The signatures of a
+// collective, and of a receive with its message, are compared before the operation starts, so a mismatch is found
+// before it moves data. A send starts without a comparison (source: message matching of MPI).
 //
 // Uses neither threads nor the transport (the c10d backend that moves bytes between ranks, Gloo). Not thread-safe.
 class OperationMatcher {
@@ -46,8 +47,9 @@ class OperationMatcher {
     std::shared_ptr<Operation> operation;
     std::string problem;  // The reason why the operation must not start; empty if it may.
   };
-  // Returns the next operation to start, each once, in the order that the transport needs. The operation is null if
-  // there is none.
+  // Returns the next operation that leaves the matcher, each once. Sends and receives come first, in the order in which
+  // they were matched. Collectives follow in the order of their numbers, because the transport pairs the collectives of
+  // all ranks by their order. The operation is null if there is none.
   Next next();
 
   // Returns all operations that next() has not returned, and forgets them. Called after the group has failed.

@@ -104,7 +104,8 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void consume(const SubmissionQueue::Batch& batch);
   // Sends the control messages about operations to all peers.
   void announce(const SubmissionQueue::Batch& batch);
-  // Starts all operations that may start. Returns at once if another thread is in it, which then starts them.
+  // Starts all operations that may start. Returns at once if another thread executes this function, because that thread
+  // then starts them.
   void begin_ready();
   // Hands an operation to the transport, or completes it if `problem` is not empty.
   void begin(const OperationPtr& operation, const std::string& problem);
@@ -116,7 +117,10 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void start_readers();
   // Receives the control messages of a peer until the channel is closed or the peer is lost.
   void read(int peer);
+  // Passes a peer's control messages about operations to the matcher, and fails the group if one reports a failure or
+  // an abort.
   void on_message(int peer, std::string_view encoded);
+  // Marks a peer as lost, so that the operations that wait for it fail.
   void on_peer_lost(int peer, const std::string& reason);
   // Makes the group reject operations from now on. Returns false if it rejected them before.
   bool refuse(OperationStatus status, const std::string& reason);
@@ -130,6 +134,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void notify_peers(ControlMessage::Kind kind, const std::string& text);
   // Runs on the watchdog: fails the group when an operation has exceeded its timeout.
   void watch();
+  // Fails the group because of an operation that has exceeded its timeout.
   void time_out(const OperationPtr& late);
 
   const int rank_;

@@ -29,7 +29,8 @@ std::string first_paragraph(const std::string& message);
 
 // Returns the function that hands an operation to the transport. It starts all transfers, and
 // ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for send and
-// receive, for which Gloo has no future, so a thread of the engine's pool waits for each. Does not own the transport.
+// receive, for which Gloo has no future, so a thread of ProgressEngine::wait_threads() waits for each. Does not own
+// the transport.
 Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
                          std::vector<Transfer> transfers, bool are_messages);
 

@@ -30,7 +30,7 @@ class TransportControlChannel final : public ControlChannel {
  private:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // The newest sends to a peer. A work keeps its message alive until the transport has sent it.
+  // The newest sends to a peer. A c10d::Work keeps its message alive until the transport has sent it.
   struct Outbox {
     std::mutex mutex;  // Held while sending, which keeps the order.
     std::deque<WorkPtr> sent;
@@ -42,14 +42,15 @@ class TransportControlChannel final : public ControlChannel {
     at::Tensor bytes;
   };
 
-  // Sends a message. The caller holds the mutex of `outbox`.
+  // Passes a message to the transport. The caller holds the mutex of `outbox`.
   void hand_over(Outbox& outbox, int peer, const std::string& message);
   // Posts the receive of the next message.
   void expect(Inbox& inbox, int peer);
   // Blocks until a work is complete. Returns false if the channel is closed.
   bool wait_for(const WorkPtr& work);
+  // Returns true if close() was called with `ends_transport`.
   bool ends_transport();
-  // Closes the connections of the transport to all peers.
+  // Closes the connections of the transport to all peers, which makes its transfers fail.
   void end_transport(Inbox& inbox, int peer);
 
   c10d::Backend& transport_;

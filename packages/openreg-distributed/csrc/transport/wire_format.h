@@ -13,7 +13,7 @@ namespace openreg::distributed {
 //   bool                 as uint8, where a sum means "or" and a product "and", as NCCL has it
 //   int16, uint16        as int32
 //   uint32               as int64
-//   uint64               as int64; ordered as unsigned numbers by turning the first bit
+//   uint64               as int64; ordered as unsigned numbers by inverting the highest bit
 //   float8               as float32, rounded once
 //   complex              as pairs of real numbers; sums only
 //   everything else      as it is
@@ -38,9 +38,9 @@ class WireFormat {
   c10d::ReduceOp::RedOpType operation() const noexcept { return operation_; }
 
  private:
-  c10d::ReduceOp::RedOpType asked_;      // The reduction that the call requests.
-  c10d::ReduceOp::RedOpType operation_;  // The reduction that the transport performs.
-  c10::intrusive_ptr<c10d::_SupplementBase> factor_;
+  c10d::ReduceOp::RedOpType asked_;                   // The reduction that the call requests.
+  c10d::ReduceOp::RedOpType operation_;               // The reduction that the transport performs.
+  c10::intrusive_ptr<c10d::_SupplementBase> factor_;  // The factor of PREMUL_SUM; null for other reductions.
   c10::ScalarType dtype_;
   int ranks_;
 };

@@ -63,9 +63,9 @@ class PackageConflict:
     """A distribution that cannot be installed beside a package."""
 
     distribution: str
-    what: str
-    costs: str
-    fix: str
+    what: str  # the conflict, in words
+    costs: str  # what goes wrong if both are installed
+    fix: str  # the commands that repair the installation
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ class Package:
 
     @property
     def implemented_rows(self) -> list[str]:
-        """Returns the keys of the rows that have code and no status that declines them."""
+        """Returns the keys of the rows that name files of code and have no ``status``.
+
+        A status says why the package does not implement a row.
+        """
         return [
             f"{group}.{name}"
             for group, rows in self.hooks.items()
@@ -244,7 +247,7 @@ def _text(value: object) -> str:
 def _file(module: str, name: str) -> Path:
     """Returns the path of a file of an import package. Raises FileNotFoundError if it does not exist.
 
-    A package has two folders in an editable install.
+    In an editable install by scikit-build-core, a package has the folder of its sources and one in site-packages.
     """
     folders = list(locations(module))
     for folder in folders:

@@ -53,24 +53,27 @@ class Explanation:
 
 
 def explain(examination: Examination) -> Explanation | None:
-    """Returns the explanation of the operator to examine; None if the probe that reads the tables did not succeed.
+    """Returns the explanation of the operator to examine, from the results of probes: steps of a child process.
 
-    Raises LookupError, with suggestions, if the name matches no operator or several.
+    Returns None if the probe that reads the dispatcher's tables did not succeed. Raises LookupError, with suggestions,
+    if the name matches no operator or several.
     """
+    request = examination.order  # what the user asked to examine
     step = examination.probe("operator")
     if step is None or not step.done:
         return None
     found: dict[str, Any] = step.value
     if "candidates" in found:
-        raise LookupError(_suggest(examination.order.operator, found["candidates"], found["known"]))
+        raise LookupError(_suggest(request.operator, found["candidates"], found["known"]))
     entries: dict[str, str] = found["table"]
     trial_step = examination.probe("trial")
+    # The root cause of a step is empty unless the step failed. A failed trial is reported as the text of its error.
     failure = trial_step.text if trial_step is not None and trial_step.root_cause else "the call was not tried"
     trial: dict[str, Any] = trial_step.value if trial_step is not None and trial_step.done else {"error": failure}
     autocast_step = examination.probe("autocast")
     observed: dict[str, Any] = autocast_step.value if autocast_step is not None and autocast_step.done else {}
     facts = [
-        Fact(examination.order.device, _describe_kernel(entries) + _note_fallbacks(entries, trial)),
+        Fact(request.device, _describe_kernel(entries) + _note_fallbacks(entries, trial)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
         Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), observed, trial)),
@@ -172,7 +175,10 @@ def _autocast(entry: str, observed: dict[str, Any], trial: dict[str, Any]) -> st
 def _rule_of_call(observed: dict[str, Any]) -> str:
     """Returns the autocast rule, from the arguments with which it called the operator; empty if it did not call it.
 
-    ``observed`` is the result of ``probes.autocast.observe()``.
+    ``observed`` is the result of ``probes.autocast.observe()``. It has a call for each of the cases "float32",
+    "float16" and "mixed" (both), under autocast to float16. In a call, ``given`` has the dtypes of the tensors that the
+    rule got, and ``error`` is the exception that it raised. If it called an operator, ``called`` is its name,
+    ``types`` has the dtypes of the operator's tensors, and ``dtypes`` has its arguments that are dtypes themselves.
     """
     refusals = [call["error"] for call in observed.values() if "error" in call]
     if refusals:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel of aten::_fused_sgd_. It takes addresses instead of tensors. The compute engine of the device runs it, on
-// all OpenMP threads.
+// A kernel of aten::_fused_sgd_ of our own; operators/optimizer/fused.cpp decides when it replaces PyTorch's. It takes
+// addresses instead of tensors. The compute engine of the device runs it, on all OpenMP threads.
 #pragma once
 
 #include <vector>

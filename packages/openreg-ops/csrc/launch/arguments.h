@@ -26,7 +26,12 @@ namespace openreg::ops {
 
 // Owned<T> owns an argument of type T. The host makes it from (value, aliases). The thread that executes the kernel
 // calls get(storages), which returns a T, once in each execution. That is the engine thread, or the calling thread in a
-// dry run. `storages` are those of that execution.
+// dry run (a call of the kernel on zero-filled stand-ins for its checks alone, dry_run.h). `storages` are those of that
+// execution.
+//
+// A tensor argument has an OperandDescriptor, which describes operands of any layout, sparse and quantized ones too.
+// Optional tensors and lists have a runtime::AliasRecord per tensor, which describes only strided tensors without a
+// quantizer.
 
 // Owns numbers, enums, Scalars, dtypes, and optionals of them by value.
 template <class T>

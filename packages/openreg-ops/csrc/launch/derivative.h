@@ -19,8 +19,8 @@
 
 namespace openreg::ops {
 
-// Each function throws c10::Error, with the operator and the operand, if the operand does not match. Except
-// expect_dim(), they accept an undefined or absent operand.
+// Each function throws c10::Error, with the names `op` of the operator and `what` of the operand, if the operand does
+// not match. Except expect_dim(), they accept an undefined or absent operand.
 
 // Requires these sizes and this dtype.
 void expect(const char* op, const char* what, const at::Tensor& operand, c10::IntArrayRef sizes, c10::ScalarType dtype);

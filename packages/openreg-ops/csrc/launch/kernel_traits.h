@@ -29,8 +29,8 @@ constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
 
-// The dtypes that most kernels support, and that traits can list. A launch with any other dtype has a dry run first
-// (sync_policy.h).
+// The dtypes that most kernels support, and that traits can list. A launch with any other dtype has a dry run first: a
+// call of the kernel on zero-filled stand-ins, on the calling thread (sync_policy.h).
 constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(c10::ScalarType::Byte) |
                                    dtype_bit(c10::ScalarType::Char) | dtype_bit(c10::ScalarType::Short) |
                                    dtype_bit(c10::ScalarType::Int) | dtype_bit(c10::ScalarType::Long) |

@@ -63,8 +63,10 @@ enum class SyncPolicy : uint8_t {
 // and for each operand sizes, strides, dtype, layout, device, and the operands with which it shares memory.
 class LaunchSignature {
  public:
+  // `name` is that of the operator.
   explicit LaunchSignature(const char* name);
 
+  // Each overload of add() adds an argument to the hash: an operand, an option or a list of these.
   void add(const at::Tensor& operand);
   void add(std::string_view option);
   void add(int64_t option);

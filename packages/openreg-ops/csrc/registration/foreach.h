@@ -46,6 +46,7 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
   Composite* composite;
   void (*check)(at::TensorList, Args...);  // throws c10::Error for operands that the operator rejects; may be null
 
+  // The overload with the signature that the dispatcher calls. `state` points to the ForeachOp.
   static Result enter(const void* state, at::TensorList self, Args... args) {
     const auto& [op, accesses, composite, check] = *static_cast<const ForeachOp*>(state);
     const c10::Device device = device_of(op.name, self, args...);

@@ -44,7 +44,8 @@ class MetaOutputs {
   const at::Tensor& get(int64_t index) const { return outputs_[index]; }
 
   // Allocates an output, or checks the caller's tensor and resizes it. Called for set_output_strided() and for
-  // set_output_raw_strided() alike, because RunKernel restores strides that a kernel changes.
+  // set_output_raw_strided() alike, because RunKernel below restores strides that a kernel changes. `is_iterator`: the
+  // meta function is that of a TensorIterator.
   void provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options,
                bool is_iterator);
 

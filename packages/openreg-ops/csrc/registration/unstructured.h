@@ -49,7 +49,8 @@ struct RunOutKernel {
   }
 };
 
-// Same as `RunOutKernel`, except that the kernel returns its results.
+// Same as `RunOutKernel`, except that the kernel returns its results. An OutputRedirectGuard makes the kernel allocate
+// them in the memory of the outputs if possible, and copies the others there.
 struct RunFunctional {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
@@ -179,6 +180,7 @@ struct UnstructuredOverload<Result(Args...)> {
     }
   }
 
+  // The overload with the signature that the dispatcher calls. `state` points to the UnstructuredOverload.
   static Result enter(const void* state, Args... args) {
     return (*static_cast<const UnstructuredOverload*>(state))(args...);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Out= kernels of unstructured operators, made from functional kernels. They replace PyTorch's own out= kernel if it
-// requires contiguous outputs, or if it keeps intermediate results in an output that is too small for them.
+// requires contiguous outputs, or if it uses the output as scratch memory for intermediate results with more elements
+// than the output, as that of binary_cross_entropy with a reduction does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +11,8 @@
 namespace openreg::ops {
 
 // Adapts a functional kernel to the signature of an out= kernel: AsOut<&at::cpu::X>::call(args..., outputs...) assigns
-// the results to `outputs`. The launch then copies them into the memory of the operator's outputs.
+// the results to `outputs`, which then are other tensors than the aliases of the operator's outputs. RunOutKernel in
+// registration/unstructured.h, which calls the kernel, therefore copies the results into the aliases.
 template <auto kKernel>
 struct AsOut;
 

@@ -55,7 +55,7 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
   return at::empty_strided(size, strides, dtype, layout, device, pin_memory);
 }
 
-// The end of PyTorch's error for a library that registers for the key later: the place of the earlier registration.
+// The place of the earlier registration in PyTorch's error for a library that registers for the key later.
 constexpr char kHolder[] =
     "openreg_ops/csrc/support/output_redirect.cpp, which leaves the key to a library that comes before it (import "
     "that "

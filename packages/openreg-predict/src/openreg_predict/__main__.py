@@ -28,20 +28,20 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m openreg_predict",
         description="Predicts the time and memory of a PyTorch program on a described chip.",
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    subparsers = parser.add_subparsers(dest="command", required=True)
     devices = f"a description: {', '.join(built_in())}, or the path of a .toml file"
-    run = commands.add_parser("run", help="predicts a script's step, or with --on openreg runs it")
+    run = subparsers.add_parser("run", help="predicts a script's step, or with --on openreg runs it")
     run.add_argument("script", help="a script with a function step(); any other is recorded as a whole")
     run.add_argument("--device", required=True, help=devices)
     run.add_argument(
         "--on",
         choices=("meta", "openreg"),
         default="meta",
-        help="meta: without values; openreg: on the device, in the chip's time",
+        help="meta: without values; openreg: on the device, in simulated time of the chip",
     )
     run.add_argument("--roofline", metavar="FILE", help="draws the roofline to a .svg, .png or .pdf file")
     run.add_argument("--trace", metavar="FILE", help="writes the schedule in Chrome's format (with --on openreg)")
-    compare = commands.add_parser("compare", help="predicts a script for several chips and what-ifs, side by side")
+    compare = subparsers.add_parser("compare", help="predicts a script for several chips and what-ifs, side by side")
     compare.add_argument("script")
     compare.add_argument("--device", required=True, nargs="+", help=devices)
     compare.add_argument("--what-if", nargs="+", default=[], metavar="CHANGE", help=FORMS)
@@ -50,16 +50,18 @@ def _parser() -> argparse.ArgumentParser:
             "--assume", type=float, help="a number that replaces each value that the script reads from a tensor"
         )
         command.add_argument("--json", action="store_true")
-    calibrate = commands.add_parser(
+    calibrate = subparsers.add_parser(
         "calibrate", help="describes this machine's CPU, or with --data calibrates a description"
     )
     calibrate.add_argument("output", help="the description to write")
     calibrate.add_argument("--data", type=Path, help="a copy of published measurements")
     calibrate.add_argument("--device", help="with --data: the description to calibrate")
     calibrate.add_argument(
-        "--lender", help="with --data: the description whose efficiencies replace those that were not measured"
+        "--lender",
+        help="with --data: the description whose efficiencies (the reached parts of the chip's peak rates) replace "
+        "those that were not measured",
     )
-    validate = commands.add_parser("validate", help="compares predictions with measurements")
+    validate = subparsers.add_parser("validate", help="compares predictions with measurements")
     validate.add_argument(
         "--data", type=Path, help="a copy of published measurements; without it models are measured on this machine"
     )

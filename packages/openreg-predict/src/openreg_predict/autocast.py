@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Emulates autocast on ``meta``, which PyTorch's autocast does not support.
 
-A script that uses autocast for its device runs on meta. While :func:`emulated` is entered, ``torch.autocast`` of any
-device casts the operands of functions on meta as on an accelerator. Matrix products use the narrow dtype, functions
-that lose precision use float32, and a parameter is cast once per outermost block.
+While :func:`emulated` is entered, ``torch.autocast`` of any device only records its dtype. :func:`cast`, which the mode
+``fused.Fused`` calls for each function, then casts the operands as on an accelerator. Matrix products use the narrow
+dtype, functions that lose precision use float32, and a parameter is cast once per outermost block. So a script that
+uses autocast for its device runs on meta.
 """
 
 from __future__ import annotations

@@ -72,8 +72,9 @@ def run_on_device(path: str, chip: Description, trace_file: str | None, as_json:
 def calibrate(output: str, data: Path | None, device: str | None, lender: str | None) -> None:
     """Writes a description of this machine, or with ``data`` one calibrated by published measurements.
 
-    ``device`` is the description to calibrate. ``lender`` is a description whose efficiencies replace those that were
-    not measured. Raises DescriptionError or DataError for wrong arguments or files.
+    ``device`` is the description to calibrate. ``lender`` is a description whose efficiencies (the reached parts of the
+    chip's peak rates) replace those that were not measured. Raises DescriptionError or DataError for wrong arguments or
+    files.
     """
     path = Path(output)
     if path.suffix != ".toml" or path.is_dir() or not path.absolute().parent.is_dir():
@@ -108,8 +109,8 @@ def cpu_validation_results(chip: Description) -> list[ValidationResult]:
                 with torch.device("meta"):
                     program = trace(cpu_validation_models.step(name, mode == "training"))
                 case = published.MeasuredCase(chip.name, name, mode, 0, 0, seconds)
-                for way, item in (("calibrated", chip), ("plain roofline", chip.plain())):
-                    results.append(compare_to_measurement(case, way, predict(program, item)))
+                for method, item in (("calibrated", chip), ("plain roofline", chip.plain())):
+                    results.append(compare_to_measurement(case, method, predict(program, item)))
     return results
 
 

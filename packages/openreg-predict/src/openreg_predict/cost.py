@@ -2,7 +2,7 @@
 """Computes the time of an operator call on a described chip.
 
 The model is the roofline: the longer of the time for arithmetic and the time for memory. The efficiencies of the chip
-are the fractions of its peaks that each class of operators reaches.
+are the reached parts of its peak rates, for each class of operators.
 """
 
 from __future__ import annotations

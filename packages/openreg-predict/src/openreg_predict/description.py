@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads descriptions of chips: TOML files with rates, bandwidths, sizes and efficiencies, each with its source."""
+"""Reads descriptions of chips: TOML files with rates, bandwidths, sizes and efficiencies, each with its source.
+
+The efficiencies are the reached parts of the chip's peak rates, by class of operators.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,7 @@ class Validation:
     classes.
     """
 
-    mode: str
+    mode: str  # training or inference
     dtype: str
     count: int
     mean: float
@@ -247,7 +250,7 @@ class Description:
         )
 
     def validation(self, mode: str, dtype: str) -> Validation | None:
-        """Returns the validated errors for a mode and a dtype, or None if there are none."""
+        """Returns the validated errors for a mode (training or inference) and a dtype, or None if there are none."""
         return next((item for item in self.validations if (item.mode, item.dtype) == (mode, dtype)), None)
 
 

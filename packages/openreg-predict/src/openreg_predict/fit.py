@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fits the efficiencies of a chip to measurements of single operators.
+"""Fits a chip's efficiencies (the reached parts of its peak rates) to measurements of single operators.
 
 Each measurement gives the fraction of a peak that an operator reached. The curve of a class has a point per half decade
 of work: the median of its fractions, so that outliers do not count. For matrix products, a few tiles, ramps and

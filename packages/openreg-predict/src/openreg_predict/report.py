@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports predictions: as tables in the terminal, as JSON documents, and as pictures of the roofline."""
+"""Reports predictions: as tables in the terminal, as JSON documents, and as pictures of the roofline.
+
+The mode of a program is training or inference. The efficiencies of a chip are the reached parts of its peak rates.
+"""
 
 from __future__ import annotations
 
@@ -112,14 +115,14 @@ def show_validation(
     """Prints the errors by device, mode and prediction method, those of each model, and the files left out."""
     console = Console()
     table = Table("device", "mode", "efficiencies", "models", "mean", "median", "90 %", "worst")
-    for item in (item for item in summaries if item.way in PREDICTION_METHODS):
+    for item in (item for item in summaries if item.method in PREDICTION_METHODS):
         errors = (f"{value:.1%}" for value in (item.mean, item.median, item.percentile_90, item.worst))
-        table.add_row(item.device, item.mode, item.way, str(item.count), *errors)
+        table.add_row(item.device, item.mode, item.method, str(item.count), *errors)
     console.print(table)
     _show_lenders(summaries, console)
     table = Table("device", "mode", "model", "measured", "predicted", "error")
     for result in results:
-        if result.way == "calibrated":
+        if result.method == "calibrated":
             case = result.case
             times = show_time(case.seconds), show_time(result.predicted)
             table.add_row(case.device, case.mode, case.name, *times, f"{result.error:+.1%}")
@@ -134,14 +137,14 @@ def show_validation(
 
 def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
     """Prints the mean errors of each chip with the efficiencies of each other chip."""
-    lent = [item for item in summaries if item.way.startswith(LENDER) and item.device != "all"]
+    lent = [item for item in summaries if item.method.startswith(LENDER) and item.device != "all"]
     if not lent:
         return
     sets = sorted({(item.device, item.mode) for item in lent})
     table = Table("efficiencies of", *(f"{device}\n{mode}" for device, mode in sets), title="Mean errors")
-    for way in sorted({item.way for item in lent}):
-        own = {(item.device, item.mode): f"{item.mean:.1%}" for item in lent if item.way == way}
-        table.add_row(way.removeprefix(LENDER), *(own.get(place, "") for place in sets))
+    for method in sorted({item.method for item in lent}):
+        own = {(item.device, item.mode): f"{item.mean:.1%}" for item in lent if item.method == method}
+        table.add_row(method.removeprefix(LENDER), *(own.get(place, "") for place in sets))
     console.print(table)
 
 

@@ -16,8 +16,9 @@ from openreg_predict.published import models
 from openreg_predict.published.data import MeasuredCase, cases, split
 from openreg_predict.trace import Program, trace
 
-# The methods of prediction that are compared. They differ in the efficiencies that the description has: those fitted to
-# the chip's measurements, those of another chip, assumed ones, and the peaks themselves.
+# The methods of prediction that are compared. They differ in the efficiencies (the reached parts of the chip's peak
+# rates) that the description has: those fitted to the chip's measurements, those of another chip, assumed ones, and the
+# peaks themselves.
 PREDICTION_METHODS = ("calibrated", "other chip", "data sheet", "plain roofline")
 # The beginning of the names of further methods, one for each other chip whose efficiencies are used.
 LENDER = "efficiencies of "
@@ -27,10 +28,10 @@ _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """A measured case with its prediction in seconds. ``way`` is the prediction method."""
+    """A measured case with its prediction in seconds. ``method`` is the prediction method."""
 
     case: MeasuredCase
-    way: str
+    method: str
     predicted: float
     classes: tuple[str, ...] = ()  # the operator classes with at least a hundredth of the time
 
@@ -45,8 +46,8 @@ class Summary:
     """Statistics of the relative errors of a set of predictions."""
 
     device: str
-    mode: str
-    way: str
+    mode: str  # training or inference
+    method: str  # of prediction: one of PREDICTION_METHODS, or LENDER with a chip's name
     count: int
     mean: float
     median: float
@@ -59,13 +60,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def summarize(device: str, mode: str, way: str, errors: Sequence[float]) -> Summary:
+def summarize(device: str, mode: str, method: str, errors: Sequence[float]) -> Summary:
     """Returns the statistics of the absolute values of ``errors``."""
     sizes = [abs(error) for error in errors]
     return Summary(
         device,
         mode,
-        way,
+        method,
         len(sizes),
         statistics.fmean(sizes),
         statistics.median(sizes),
@@ -111,16 +112,16 @@ def compare(data: Path) -> tuple[list[ValidationResult], dict[str, str]]:
         if key not in programs:
             step = models.step(case.model, case.mode == "training", case.length, case.batch)
             programs[key] = trace(step, warm_up=0)
-        for way, chip in seen[case.device].items():
-            results.append(compare_to_measurement(case, way, predict(programs[key], chip)))
+        for method, chip in seen[case.device].items():
+            results.append(compare_to_measurement(case, method, predict(programs[key], chip)))
     return results, left_out
 
 
-def compare_to_measurement(case: MeasuredCase, way: str, prediction: Prediction) -> ValidationResult:
+def compare_to_measurement(case: MeasuredCase, method: str, prediction: Prediction) -> ValidationResult:
     """Returns the comparison of a prediction with the measurement of its case."""
     shares = shares_of_classes(prediction)
     return ValidationResult(
-        case, way, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01)
+        case, method, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01)
     )
 
 
@@ -129,11 +130,11 @@ def summaries(results: Iterable[ValidationResult]) -> list[Summary]:
     groups: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         for device in (result.case.device, "all"):
-            groups.setdefault((device, result.case.mode, result.way), []).append(result.error)
-    ways = {way: number for number, way in enumerate(PREDICTION_METHODS)}
+            groups.setdefault((device, result.case.mode, result.method), []).append(result.error)
+    positions = {method: number for number, method in enumerate(PREDICTION_METHODS)}
     ordered = sorted(
         groups.items(),
-        key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2]),
+        key=lambda item: (item[0][0] == "all", *item[0][:2], positions.get(item[0][2], len(positions)), item[0][2]),
     )
     return [summarize(*key, errors) for key, errors in ordered]
 
@@ -142,7 +143,7 @@ def validations(
     found: Iterable[Summary], results: Iterable[ValidationResult], device: str, note: str
 ) -> list[Validation]:
     """Returns the entries of a device's description for the errors of the calibrated predictions."""
-    own = [result for result in results if result.case.device == device and result.way == "calibrated"]
+    own = [result for result in results if result.case.device == device and result.method == "calibrated"]
     return [
         Validation(
             item.mode,
@@ -155,7 +156,7 @@ def validations(
             tuple(sorted({kind for result in own if result.case.mode == item.mode for kind in result.classes})),
         )
         for item in found
-        if item.device == device and item.way == "calibrated"
+        if item.device == device and item.method == "calibrated"
     ]
 
 
@@ -163,9 +164,15 @@ def as_document(results: Iterable[ValidationResult], left_out: dict[str, str]) -
     """Returns the results and their summaries as a document for JSON."""
     results = list(results)
     return {
-        "summaries": [asdict(item) for item in summaries(results)],
+        "summaries": [_summary_as_document(item) for item in summaries(results)],
         "cases": [
-            {**asdict(item.case), "way": item.way, "predicted": item.predicted, "error": item.error} for item in results
+            {**asdict(item.case), "way": item.method, "predicted": item.predicted, "error": item.error}
+            for item in results
         ],
         "left_out": left_out,
     }
+
+
+def _summary_as_document(summary: Summary) -> dict[str, Any]:
+    """Returns a summary for JSON, where the key of the prediction method is ``way``."""
+    return {"way" if key == "method" else key: value for key, value in asdict(summary).items()}

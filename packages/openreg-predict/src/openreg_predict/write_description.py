@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes descriptions of chips, or replaces the efficiencies and validated errors in the text of one."""
+"""Writes descriptions of chips, or replaces the efficiencies and validated errors in the text of one.
+
+The efficiencies are the reached parts of the chip's peak rates, by class of operators.
+"""
 
 from __future__ import annotations
 

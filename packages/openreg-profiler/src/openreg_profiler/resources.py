@@ -232,7 +232,8 @@ def _sweep(
             for running, before in stack:
                 kind = "operator" if running.category == "cpu_op" else "module"
                 key = (kind, running.name.removeprefix("nn.Module: "))
-                # The first allocation of a device determines the level before it.
+                # A call that began before the device's first event of memory has no level of it. Before that event,
+                # the level was the event's total without its change.
                 unknown = level.get(item.device, item.allocated - item.change)
                 more = item.allocated - before.get(item.device, unknown)
                 growth[key] = max(growth[key], more)

@@ -24,8 +24,8 @@ struct DeviceAllocatorState {
 DeviceAllocatorState& allocator_state(c10::DeviceIndex index);
 
 // Same as `allocator_state()`, except that it checks the index. Throws c10::Error if the index is out of range. Also
-// throws c10::Error if the calling thread is inside a callback of observe_memory(), because it holds the allocator's
-// mutex there; `function`, the name of the public function that calls this one, is part of the text.
+// throws c10::Error if the calling thread is inside a callback of observe_memory(), because the thread holds the
+// allocator's mutex there; `function`, the name of the public function that calls this one, is part of the text.
 DeviceAllocatorState& checked_device(c10::DeviceIndex index, const char* function);
 
 }  // namespace openreg::runtime

@@ -38,8 +38,8 @@ class MemoryHistory {
 
   // A guard that gathers the calling thread's context, if the history keeps contexts for `use`. While the guard exists,
   // events that the thread causes get that context. Of the events that free a block, only those of the block at `freed`
-  // get it, because other frees may complete in the same call, and these have contexts of their own. Create a guard
-  // before a call of the cache, without any lock, because gathering may acquire the GIL.
+  // get it. Frees of other blocks that complete in the same call get the context in which their block was allocated.
+  // Create a guard before a call of the cache, without any lock, because gathering may acquire the GIL.
   class ContextGatherGuard {
    public:
     ContextGatherGuard(const MemoryHistory& history, RecordContext use, const void* freed = nullptr) {
@@ -73,6 +73,7 @@ class MemoryHistory {
   using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
 
   bool keeps(RecordContext use) const { return level_.load(std::memory_order_relaxed) >= use; }
+  // Subscribes to the cache's events of these kinds, a mask of bits of memory_event_bit().
   void observe(uint32_t kinds);
 
   // The functions below require the lock of the cache. They run in its callbacks or inside inspect().

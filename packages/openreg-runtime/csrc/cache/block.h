@@ -51,9 +51,11 @@ struct Block {
   Block* next = nullptr;      // neighbor in the segment
   bool is_allocated = false;
   bool is_oversize = false;  // an allocated block of at least max_split_size bytes
-  int event_count = 0;       // freed block: pending fences (DeferredFrees); 1 while deferred until a capture ends
-  size_t requested = 0;      // allocated block: bytes that the user requested
-  size_t freed_at = 0;       // free block: value of its pool's BlockPool::searches when it became free
+  // Freed block: the number of pending fences (markers in the streams that still use it, DeferredFrees). 1 while the
+  // block is deferred until a capture ends.
+  int event_count = 0;
+  size_t requested = 0;                // allocated block: bytes that the user requested
+  size_t freed_at = 0;                 // free block: value of its pool's BlockPool::searches when it became free
   std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated
   Block* next_in_bucket = nullptr;     // link of AllocatedBlocks
   FreeTree::const_iterator position;   // free block: its place in the tree

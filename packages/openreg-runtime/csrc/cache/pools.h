@@ -33,7 +33,7 @@ struct BlockPool {
   size_t searches = 0;  // number of searches for a free block, which serves as the clock of Block::freed_at
 };
 
-// A pool that serves only allocations that one of its filters accepts.
+// A pool that serves only allocations that one of its filters (PoolFilter) accepts.
 struct PrivatePool {
   explicit PrivatePool(PoolId name) : id(name) {}
   // Returns true if free segments may be released to the driver.

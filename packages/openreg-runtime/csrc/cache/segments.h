@@ -29,7 +29,7 @@ class Segments {
   Block* add(BlockPool& pool, const AllocParams& request);
   // Returns a segment, all of which is one free block, to the driver.
   void release(Segment& segment);
-  // Returns all such segments of a pool to the driver.
+  // Returns all segments of a pool that consist of one free block to the driver.
   void release_free(BlockPool& pool);
 
   // Returns the number of bytes that the process may reserve, or kUnlimited if there is no limit.

@@ -68,7 +68,8 @@ struct PoolCounters {
 };
 
 // All statistics of one allocator. AllocatorReporter updates them before it calls observers, because events contain
-// totals. Guarded by the allocator's mutex.
+// totals. Guarded by the allocator's mutex. The members of type PoolCounters have the names of the keys of
+// torch.cuda.memory_stats(); "allocation", "segment", "active" and "inactive_split" count blocks or segments.
 struct Statistics {
   void block_allocated(const Block& block) {
     const BlockPool& pool = *block.segment->pool;
@@ -119,11 +120,11 @@ struct Statistics {
   std::map<PoolId, PoolCounters> reserved_bytes_by_private_pool;
   Counter oversize_allocations;
   Counter oversize_segments;
-  int64_t alloc_retries = 0;
-  int64_t out_of_memory = 0;
-  int64_t device_waits = 0;
-  int64_t driver_allocations = 0;
-  int64_t driver_releases = 0;
+  int64_t alloc_retries = 0;       // key num_alloc_retries
+  int64_t out_of_memory = 0;       // key num_ooms
+  int64_t device_waits = 0;        // key num_sync_all_streams
+  int64_t driver_allocations = 0;  // key num_device_alloc
+  int64_t driver_releases = 0;     // key num_device_free
 
  private:
   static void change(PoolCounters& counters, const BlockPool& pool, ptrdiff_t amount) {

@@ -55,7 +55,7 @@ def _awaited(stream: StreamId | None) -> str:
 def _variable(stack: Stack) -> str:
     """Returns the variable to which the program assigns the tensor that this stack allocated, or an empty text."""
     for frame in stack:
-        if frame.place != "program":
+        if frame.owner != "program":
             continue
         try:
             body = ast.parse(frame.source).body

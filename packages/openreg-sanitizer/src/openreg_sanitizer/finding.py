@@ -32,7 +32,8 @@ KINDS = {
     "poison": "a value that was computed from undefined memory reaches the host",
     "freed-in-use": "memory is freed while another stream uses it",
 }
-# The kinds that may be correct: a wait that follows the release of memory, and precedes its reuse, is in time.
+# The kinds that are warnings, because the program may be correct. Memory may be freed while another stream uses it, if
+# its own stream waits for that stream before the memory is reused.
 WARNINGS = frozenset({"freed-in-use"})
 
 _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
@@ -59,7 +60,7 @@ def _generated_folders() -> tuple[str, ...]:
     return () if compiler is None else (os.path.realpath(compiler.cache_dir()) + os.sep,)
 
 
-def place_of(file: str) -> str:
+def owner_of(file: str) -> str:
     """Returns whose code a file has: "torch", "standard", "library" or "program".
 
     Packages of this project and code that torch.compile generates belong to "torch"; "standard" is Python's library.
@@ -94,9 +95,9 @@ class Frame:
         return linecache.getline(self.file, self.line).strip()
 
     @property
-    def place(self) -> str:
-        """Returns whose code the line is, see :func:`place_of`."""
-        return place_of(self.file)
+    def owner(self) -> str:
+        """Returns whose code the line is, see :func:`owner_of`."""
+        return owner_of(self.file)
 
     def __str__(self) -> str:
         return f"{shown(self.file)}:{self.line}"
@@ -107,9 +108,9 @@ Stack = tuple[Frame, ...]  # the innermost frame first
 
 def user_frame(stack: Stack) -> Frame | None:
     """Returns the innermost frame of the program, else of a library, else of anything; None for an empty stack."""
-    for place in ("program", "library"):
+    for owner in ("program", "library"):
         for frame in stack:
-            if frame.place == place:
+            if frame.owner == owner:
                 return frame
     return stack[0] if stack else None
 
@@ -137,9 +138,9 @@ class StreamId:
 class Life:
     """An allocation from its beginning to its release."""
 
-    begin: int
-    end: int  # 0: unknown memory
-    device: int
+    begin: int  # the first address
+    end: int  # the address behind the last byte; 0: the allocation is unknown
+    device: int  # -1: pinned memory of the host
     stream: StreamId  # the stream that it was allocated for
     allocated: Stack  # of the allocation
     freed: Stack  # of the release; empty before it

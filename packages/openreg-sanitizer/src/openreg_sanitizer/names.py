@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import torch
 
-from openreg_sanitizer.finding import Access, Finding, StreamId, place_of
+from openreg_sanitizer.finding import Access, Finding, StreamId, owner_of
 
 # Before Python 3.13, `frame.f_locals` of a function is a copy of its variables, which the frame keeps.
 _IS_COPY = sys.version_info < (3, 13)
@@ -26,7 +26,7 @@ def learn(frame: FrameType | None) -> None:
     """Notes the streams in the variables of a frame and of its callers. Runs no code of the program."""
     found: dict[tuple[int, int], str] = {}
     while frame is not None:
-        if place_of(frame.f_code.co_filename) in ("program", "library"):
+        if owner_of(frame.f_code.co_filename) in ("program", "library"):
             variables = frame.f_locals
             for scope in (variables, frame.f_globals):
                 for name, value in list(scope.items()):

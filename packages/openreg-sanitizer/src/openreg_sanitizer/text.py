@@ -86,7 +86,7 @@ def _stacks(label: str, access: Access) -> list[str]:
 
 def _from_program(stack: Stack) -> Stack:
     """Returns the stack without the frames that called the program, as those of a test runner or a launcher."""
-    outermost = max((i for i, frame in enumerate(stack) if frame.place == "program"), default=len(stack) - 1)
+    outermost = max((i for i, frame in enumerate(stack) if frame.owner == "program"), default=len(stack) - 1)
     return stack[: outermost + 1]
 
 

@@ -5,8 +5,10 @@ The kernel is a C function that reads from a socket until the gate is opened, wh
 no Python interpreter, so it can end while a host thread holds the GIL and waits. If the gate is never opened, the
 socket's time limit ends the kernel, and the device fails with an error that names the gate.
 
-All kernels of all devices wait behind a closed gate, because one engine runs them. Delays, event records and waits of
-other streams do not wait.
+All kernels of all devices wait behind a closed gate, because the driver has one compute engine for all devices. So do
+its other tasks: fills, host functions and copies of less than 1 MiB. On other streams, delays, event records and waits
+do not wait for the gate, because they occupy no engine. Nor do larger copies, which the copy engine executes, except
+with a seeded schedule or in simulated time.
 """
 
 from __future__ import annotations

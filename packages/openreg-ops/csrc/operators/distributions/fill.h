@@ -15,12 +15,13 @@
 
 namespace openreg::ops {
 
+// Returns the operator's name without the namespace aten, such as "normal_".
 inline const char* unqualified_name(const Operator& op) {
   return op.name + std::string_view("aten::").size();
 }
 
 // Launches `kernel(self, state, numbers...)`. Throws NotImplementedError, in PyTorch's words, unless `supported`
-// contains the dtype, and c10::Error if `self` overlaps itself.
+// contains the dtype. Throws c10::Error if `self` overlaps itself, or is on another type of device than the generator.
 template <class... Numbers>
 void fill_with(const Operator& op, DtypeSet supported, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
                const at::Tensor& self, const MaybeGenerator& generator, std::type_identity_t<Numbers>... numbers) {
@@ -50,7 +51,8 @@ struct Filling {
 };
 
 // Returns a new tensor of random numbers with the operand's shape and dtype. The operand's elements are parameters of
-// the distribution. Throws NotImplementedError unless the dtype is floating-point.
+// the distribution. Reserves kernels::kSamplerSteps steps of the generator, whatever the size, because each element
+// draws from its own subsequence of that length. Throws NotImplementedError unless the dtype is floating-point.
 template <const Operator& kOp, void (*kKernel)(const at::Tensor&, at::Tensor&, runtime::PhiloxState)>
 at::Tensor sample(const at::Tensor& parameter, MaybeGenerator generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(parameter.scalar_type()), '"', unqualified_name(kOp),

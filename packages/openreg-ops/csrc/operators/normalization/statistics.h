@@ -10,7 +10,7 @@
 namespace openreg::ops {
 
 // Returns the dtype of the statistics: float if the input has lower precision and the parameters are float, else the
-// input's dtype. Throws c10::Error, in PyTorch's words, for other mixtures.
+// input's dtype. Throws c10::Error, in PyTorch's words, for other combinations of dtypes.
 template <class... Parameters>
 c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... parameters) {
   const bool mixed = at::native::is_mixed_type(input, value_or_undefined(parameters)...);

@@ -40,7 +40,7 @@ class MeasuredCase:
 
     device: str
     model: str
-    mode: str
+    mode: str  # training or inference
     length: int
     batch: int
     seconds: float

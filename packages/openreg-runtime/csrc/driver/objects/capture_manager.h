@@ -19,8 +19,8 @@
 
 namespace openreg::driver {
 
-// The captures in progress, of all devices. A capture begins on one stream, and a further stream joins it as a branch
-// when it waits for an event of the capture. Guarded by the scheduler's mutex.
+// The captures in progress, of all devices. A capture begins on one stream, and a further stream joins it when it waits
+// for an event of the capture. The nodes that one stream records are a branch. Guarded by the scheduler's mutex.
 class CaptureManager {
  public:
   // `mutex` is the scheduler's mutex, which the destructor of a graph locks.
@@ -33,10 +33,10 @@ class CaptureManager {
   // Begins a capture on `stream`. Throws Error(orErrorIllegalState) if the stream is capturing already. Throws as
   // Device::check_healthy() does.
   void begin(Stream& stream, orStreamCaptureMode mode);
-  // Ends the capture and returns its graph. If the capture was invalidated, or a branch was not joined, sets
-  // `invalidated_by` to the reason and returns a graph without branches; otherwise clears `invalidated_by`. The caller
-  // releases the mutex before it destroys the graph. Throws Error(orErrorIllegalState) unless the capture began on
-  // `stream`.
+  // Ends the capture and returns its graph. If the capture was invalidated, or the first stream does not wait for the
+  // end of each branch, sets `invalidated_by` to the reason and returns a graph without branches; otherwise clears
+  // `invalidated_by`. The caller releases the mutex before it destroys the graph. Throws Error(orErrorIllegalState)
+  // unless the capture began on `stream`.
   std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
 
   // Appends a node to the branch of a capturing stream and returns its number. If the task is a kernel, takes ownership

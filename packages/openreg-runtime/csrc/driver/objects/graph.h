@@ -27,7 +27,7 @@ struct GraphNode {
   Task task;                        // of a wait, only `kind` is valid
   size_t wait_branch = 0;           // of a wait: the branch of the node that it waits for
   uint64_t wait_place = 0;          // of a wait: the place of that node; 0 stands for the beginning of the launch
-  std::vector<orOperand> operands;  // recorded even without observers, because one may observe a replay
+  std::vector<orOperand> operands;  // recorded even without a subscriber, because one may subscribe before a replay
   bool has_operands = false;        // true if the launch declared its operands, which may be none
 };
 

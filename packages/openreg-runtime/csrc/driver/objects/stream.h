@@ -147,11 +147,11 @@ struct Stream : HandleSlot {
   uint64_t submitted = 0;              // ticket of the newest task
   std::atomic<uint64_t> completed{0};  // ticket of the newest complete task
   bool busy = false;                   // true while its head is executed or waits for something that will complete it
-  uint64_t observed = 0;               // ticket of the newest task that a subscriber has seen
+  uint64_t observed = 0;               // ticket of the newest task that a subscriber (orSubscribe()) has seen
   std::vector<Dependent> dependents;   // the streams whose heads wait for tickets of this one
   Counters counters;
   Capture* capture = nullptr;        // the capture that records its tasks; null if it is not capturing
-  size_t branch = 0;                 // its branch of the capture
+  size_t branch = 0;                 // index of its branch in that capture: the nodes that this stream has recorded
   uint64_t wake_at = kNoWaiter;      // the lowest ticket for which a host thread waits
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };

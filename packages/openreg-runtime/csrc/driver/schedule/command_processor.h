@@ -40,9 +40,9 @@ class CommandProcessor {
   CommandProcessor(const CommandProcessor&) = delete;
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
-  // Appends a task to a stream, even if the stream holds many, and advances the stream if it was idle. Returns the
-  // task's ticket (sequence number in its stream). `operands` are those of its launch; `replay` refers to the graph
-  // node that it replays.
+  // Appends a task to a stream, and advances the stream if it was idle. Does not check the capacity of the stream's
+  // queue; the Scheduler waits for room before it calls this. Returns the task's ticket (sequence number in its
+  // stream). `operands` are those of its launch; `replay` refers to the graph node that it replays.
   uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
                    const GraphNodeRef& replay = {}) {
     Task& entry = stream.queue.push(task);

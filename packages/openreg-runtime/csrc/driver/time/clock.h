@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clock is the clock of events and observers. It selects one of three clocks: the steady clock, that of a seeded
-// schedule (OPENREG_SCHEDULE_SEED), or simulated time (orSubscribeTime).
+// Clock is the clock of events and observers (tools such as profilers, which subscribe by orSubscribe()). It selects
+// one of three clocks: the steady clock, that of a seeded schedule (OPENREG_SCHEDULE_SEED), or simulated time
+// (orSubscribeTime).
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ void SimulatedTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
   }
   StreamTimes& own = streams_[stream.index];
   if (own.launches.empty() && own.ends.empty()) {
-    own.first_ticket = stream.submitted - 1;
+    own.last_ticket_before = stream.submitted - 1;
   }
   host_ = later(host_, nanoseconds);
   own.launches.push_back({host_, ++newest_});
@@ -46,8 +46,8 @@ void SimulatedTime::complete(const Stream& stream, uint64_t time) {
 
 uint64_t SimulatedTime::end_of(const Stream& stream, uint64_t ticket) const {
   const StreamTimes* own = times_of(stream);
-  const bool is_from_before = own == nullptr || own->ends.empty() || ticket <= own->first_ticket;
-  return is_from_before ? 0 : own->ends[ticket - own->first_ticket - 1];
+  const bool is_from_before = own == nullptr || own->ends.empty() || ticket <= own->last_ticket_before;
+  return is_from_before ? 0 : own->ends[ticket - own->last_ticket_before - 1];
 }
 
 }  // namespace openreg::driver

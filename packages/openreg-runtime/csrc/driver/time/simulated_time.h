@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SimulatedTime computes when the tasks that run here would begin and end on another chip. It is the clock of events
-// and observers while a subscriber is a time source (orSubscribeTime), that is, supplies the durations and engines of
-// tasks.
+// and observers (tools behind a subscriber, such as the profiler) while one subscriber, the time source, supplies the
+// durations and engines of tasks (orSubscribeTime).
 #pragma once
 
 #include <algorithm>
@@ -54,11 +54,13 @@ class SimulatedTime {
     return engine == kNoEngine ? earliest(stream) : std::max(earliest(stream), free_at_[static_cast<size_t>(engine)]);
   }
   // Occupies `engine`, unless it is kNoEngine, with the stream's head for `nanoseconds` from start() on. Returns the
-  // time at which the head ends.
+  // time at which the head ends. The SimulatedSchedule calls it when an engine has executed or skipped the head.
   uint64_t occupy(const Stream& stream, int engine, uint64_t nanoseconds);
-  // Returns the result of the newest occupy() of the stream.
+  // Returns the result of the newest occupy() of the stream. The CommandProcessor, which removes complete heads, passes
+  // it to complete() if an engine has executed the head.
   uint64_t ran_until(const Stream& stream) const { return times_of(stream)->ran_until; }
   // Records that the stream's head ends at `time`, and makes the next task the head. `time` is not before earliest().
+  // The CommandProcessor calls it for each head that it removes, also for waits and delays, which need no engine.
   void complete(const Stream& stream, uint64_t time);
   // Returns the time at which a complete task ended. Returns 0 if that was before simulated time began.
   uint64_t end_of(const Stream& stream, uint64_t ticket) const;
@@ -78,11 +80,11 @@ class SimulatedTime {
   };
   // The times of one stream's tasks.
   struct StreamTimes {
-    uint64_t first_ticket = 0;          // ticket of the newest task from before simulated time
+    uint64_t last_ticket_before = 0;    // ticket of the last task from before simulated time
     uint64_t time = 0;                  // end of the newest complete task
     uint64_t ran_until = 0;             // see ran_until()
     std::deque<EnqueuedTask> launches;  // of the tasks that are not complete, oldest first
-    std::vector<uint64_t> ends;         // of all complete tasks after `first_ticket`
+    std::vector<uint64_t> ends;         // of all complete tasks after `last_ticket_before`
   };
 
   // May return null if no task of the stream was enqueued since begin().

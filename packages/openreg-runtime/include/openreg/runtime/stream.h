@@ -29,7 +29,8 @@ OPENREG_RUNTIME_API c10::Stream stream_from_pool(c10::DeviceIndex index, bool hi
 OPENREG_RUNTIME_API c10::Stream new_stream(c10::DeviceIndex index, int priority);
 
 // Returns the driver's handle of a stream. Valid as long as the stream. Throws c10::Error inside a callback of
-// observe_memory(), because a task that is enqueued there may block.
+// observe_memory(): it runs under the allocator's lock, and enqueuing a task could block there while the stream's queue
+// is full. The functions below throw there, too.
 OPENREG_RUNTIME_API orStream_t native_handle(c10::Stream stream);
 // Returns the stream of a handle, which may come from another library. The owner of the handle keeps it valid as long
 // as the stream is used. Throws c10::Error for an unknown handle.

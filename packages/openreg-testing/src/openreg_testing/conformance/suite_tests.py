@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the tests of the folder ``suites`` in worker processes, each of which runs pytest on one test at a time."""
+"""Runs the tests of the folder ``suites`` in worker processes, each of which runs pytest on one test at a time.
+
+The manifest is the file of the backend's expected failures.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ class CollectedTest:
     """A collected test of a suite."""
 
     suite: str
-    name: str  # suite::test, as manifests name it
+    name: str  # suite::test, as the manifest names it
     node: str  # file::test, as pytest names it
-    covers: tuple[str, ...]  # the rows of the hook table that it covers: keys of openreg-doctor's hooks.toml
+    # The hooks, names or registrations of a backend that it covers, by their keys in openreg-doctor's hooks.toml.
+    covers: tuple[str, ...]
     expects: str  # its docstring: what PyTorch expects
 
 
@@ -77,7 +81,9 @@ class RunTest:
             return CompletedTask(("failed", "\n".join(recorder.errors) or "pytest did not run the test", seconds))
         if recorder.outcome == "failed":
             device_under_test.reset(device_under_test.device())
-        return CompletedTask((recorder.outcome, recorder.reason, seconds), bool(device_under_test.unusable_reason()))
+        return CompletedTask(
+            (recorder.outcome, recorder.reason, seconds), process_unusable=bool(device_under_test.unusable_reason())
+        )
 
 
 class _PytestRecorder:
@@ -105,6 +111,7 @@ class _PytestRecorder:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:  # in the setup, the test or the teardown
+            # pytest_runtest_makereport() in harness.py sets `conformance`, the explanation of the failure.
             reason = getattr(report, "conformance", "") or report.longreprtext.strip()
             self.outcome, self.reason = "failed", "\n".join(filter(None, (self.reason, reason)))
         elif report.skipped and self.outcome != "failed":
@@ -144,7 +151,13 @@ def run(
     collect = CollectTests(tuple(names() if whole else suites))
     with (
         compiler_cache.empty_cache() as settings,
-        WorkerPool((setup, collect), jobs, limit, {**settings, **manifest.environment}, processes=processes) as pool,
+        WorkerPool(
+            prepare=(setup, collect),
+            jobs=jobs,
+            limit=limit,
+            environment={**settings, **manifest.environment},
+            processes=processes,
+        ) as pool,
     ):
         collected = pool.ask(collect)
         if isinstance(collected, FailedTask):
@@ -166,6 +179,7 @@ def run(
             test = task.test
             status, reason, seconds = _lost_result(test, outcome) if isinstance(outcome, FailedTask) else outcome.value
             known = manifest.test(test.name)
+            # `promises` is the key of JSON reports for what a test covers.
             yield apply_exclusion(test.suite, test.name, status, reason, known, promises=test.covers, seconds=seconds)
 
 

@@ -47,7 +47,10 @@ class Scorecard:
         self.failed = [report for report in reports if report["failures"]]
 
     def is_native(self, report: Mapping[str, Any]) -> bool:
-        """Returns True if an entry passed forward and backward without a fallback."""
+        """Returns True if an entry passed the checks "forward" and "backward" in its dtype without a fallback.
+
+        The failure "process" means that the process ended or lost the device, so the checks may be incomplete.
+        """
         return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
 
     def counts_fallbacks(self) -> bool:
@@ -144,7 +147,10 @@ class Scorecard:
         }
 
     def fallbacks(self) -> Counter[str]:
-        """Returns the number of entries that fall back, by operator."""
+        """Returns, by operator that fell back to the CPU, the number of reports in which it did.
+
+        A report is that of one entry in one dtype.
+        """
         return Counter(name for report in self.reports for name in report.get("fell_back", {}))
 
     def show(self, console: Console | None = None, with_problems: bool = True) -> None:
@@ -159,6 +165,7 @@ class Scorecard:
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
         asynchronous = sum(report.get("asynchronous_errors", 0) for report in self.reports)
         console.print(f"{errors} wrong inputs, {asynchronous} of them with an asynchronous error")
+        # The calls of the checks "arguments" and "storages", which run on request only.
         calls = sum(report.get("calls", 0) for report in self.reports)
         if calls:
             console.print(f"{calls} calls with one argument changed or its storage freed")

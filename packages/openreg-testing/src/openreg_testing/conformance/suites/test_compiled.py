@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every module of PyTorch's own list (ModuleInfo), compiled by torch.compile with Inductor.
 
-The check "compiled" of the suite operators compiles single operators.
+The check "compiled" of the suite ``operators`` compiles single operators.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml.
 """
 
 import copy

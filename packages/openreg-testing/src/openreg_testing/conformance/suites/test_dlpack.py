@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DLPack: sharing tensors of the device with other libraries, without a copy.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml.
 """
 
 import pytest

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Events: positions in a stream for which the host or a stream can wait, and the elapsed time between two.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
-the fixture ``accelerator`` is skipped on the CPU. With ``streams``, it is also skipped on a backend without streams.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml. A test with the fixture ``accelerator`` is skipped on the CPU. With ``streams``, it is also
+skipped on a backend without streams.
 """
 
 import time

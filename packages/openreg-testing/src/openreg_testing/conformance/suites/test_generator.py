@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random numbers: seeds repeat them, states can be saved and restored, and generators are independent.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor. A test with
-the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is skipped there.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml. A test with the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is
+skipped there.
 """
 
 from typing import Any

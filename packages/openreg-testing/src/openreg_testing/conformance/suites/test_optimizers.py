@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml.
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sparse tensors of the five layouts: construction, members, conversions, products, and sparse gradients.
 
-``@covers`` names what a test covers: rows of the hook table, by their keys in hooks.toml of openreg-doctor.
+``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
+openreg-doctor's hooks.toml.
 """
 
 import io
@@ -153,7 +154,7 @@ def test_a_sparse_gradient_steps_an_embedding(device: DeviceUnderTest, optimizer
 
 @covers(COO, COMPRESSED)
 def test_wrong_indices_are_found_where_that_is_asked_for(device: DeviceUnderTest) -> None:
-    """With check_invariants=True, wrong indices raise RuntimeError on the calling line."""
+    """With check_invariants=True, wrong indices raise RuntimeError in the call itself, not later."""
     with pytest.raises(RuntimeError, match="index"):
         torch.sparse_coo_tensor(torch.tensor([[0, 9]]), [1.0, 2.0], (3,), device=device.first, check_invariants=True)
     with pytest.raises(RuntimeError, match="col_indices"):
