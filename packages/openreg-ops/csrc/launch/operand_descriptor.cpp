@@ -13,6 +13,7 @@ struct OperandDescriptor::Sparse final : Other {
     const SparseMembers tensors = contiguous_members_of(operand);
     for (size_t i = 0; i < tensors.size(); ++i) {
       members[i] = aliases.record(tensors[i]);
+      aliases.keep(tensors[i]);  // it may be a temporary copy
     }
   }
 

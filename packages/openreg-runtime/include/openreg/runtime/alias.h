@@ -8,6 +8,8 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "openreg/runtime/alias_record.h"
 #include "openreg/runtime/export.h"
@@ -45,6 +47,10 @@ class OPENREG_RUNTIME_API Aliases {
   // if the tensor reaches beyond its storage.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
+  // Keeps a temporary tensor, one that only this launch uses, until this object is destroyed. That must be after the
+  // launch was enqueued: another thread could otherwise get the memory, and enqueue a task that writes to it, before.
+  void keep(at::Tensor temporary) { kept_.push_back(std::move(temporary)); }
+
   // Sets the access that is reported to observers (tools such as profilers and sanitizers) for the tensors of later
   // calls. It is orAccessRead at first.
   Aliases& as(orAccess access) {
@@ -78,6 +84,7 @@ class OPENREG_RUNTIME_API Aliases {
   Operands operands_;
   c10::SmallVector<const c10::StorageImpl*, 4> known_;  // storages of the launch; the index is the storage's number
   AliasStorages storages_;                              // storages of the aliases that this object has made
+  std::vector<at::Tensor> kept_;                        // the tensors of keep()
 };
 
 }  // namespace openreg::runtime
