@@ -107,6 +107,7 @@ def test_a_graph_is_launched_once_and_runs_all_it_captured():
         with stream:
             graph.replay()
             graph.replay()
+    stream.synchronize()
     names = [item.name for item in run.timeline.slices]
     assert names == ["aten::exp_", "aten::neg_"] * 2
     assert run.host_seconds == 2
@@ -178,6 +179,7 @@ def test_replays_of_two_graphs_know_what_each_captured():
         with stream:
             for graph in (graphs[1], graphs[0], graphs[1]):
                 graph.replay()
+    stream.synchronize()
     times = [(item.name.removeprefix("aten::"), item.end - item.begin) for item in run.timeline.slices]
     one, other = [("exp_", 2 * SIZE)], [("neg_", 32), ("sin_", 2 * SIZE)]
     assert times == [(name, pytest.approx(seconds)) for name, seconds in other + one + other]
