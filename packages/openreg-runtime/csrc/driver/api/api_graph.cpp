@@ -78,16 +78,10 @@ orError_t orGraphLaunch(orGraph_t graph, orStream_t stream) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     const std::shared_ptr<GraphBody> body = body_of(driver, graph);
-    if (driver.scheduler.operands_wanted()) [[unlikely]] {
-      Driver::call_enqueue_hook();
-    }
+    driver.before_enqueue();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    if (driver.scheduler.launch_blocking()) {
-      driver.scheduler.launch_graph_and_wait(body, target, lock);
-    } else {
-      driver.scheduler.launch_graph(body, target, lock);
-    }
+    driver.scheduler.launch_graph(body, target, lock);
     return orSuccess;
   });
 }

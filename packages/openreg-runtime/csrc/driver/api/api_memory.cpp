@@ -75,9 +75,7 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   const ResolvedAddress destination = resolve(driver, dst, count);
   const ResolvedAddress source = resolve(driver, src, count);
   check_direction(destination, source, kind);
-  if (driver.scheduler.operands_wanted()) [[unlikely]] {
-    Driver::call_enqueue_hook();
-  }
+  driver.before_enqueue();
   Task task;
   task.kind = Task::Kind::kCopy;
   task.copy = {destination.address, source.address, count, nullptr};
@@ -139,9 +137,7 @@ void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, boo
   }
   OPENREG_DRIVER_CHECK(driver.space.owner(pointer) >= 0, orErrorInvalidDevicePointer, "address ", pointer,
                        " is not device memory; use memset() for host memory");
-  if (driver.scheduler.operands_wanted()) [[unlikely]] {
-    Driver::call_enqueue_hook();
-  }
+  driver.before_enqueue();
   Task task;
   task.kind = Task::Kind::kFill;
   task.fill = {resolve(driver, pointer, count).address, count, value};

@@ -38,6 +38,12 @@ class Driver {
   // Calls the function that orSetEnqueueHook() has set, if any. The caller holds no lock. Thread-safe.
   static void call_enqueue_hook() noexcept;
   static void set_enqueue_hook(orEnqueueHook_t hook) noexcept;
+  // Calls call_enqueue_hook() if operands_wanted(). Functions that enqueue a task call it before they take a lock.
+  void before_enqueue() const noexcept {
+    if (scheduler.operands_wanted()) [[unlikely]] {
+      call_enqueue_hook();
+    }
+  }
 
   // Returns a device. Throws Error(orErrorInvalidDevice) if the index is out of range.
   Device& device(int index);

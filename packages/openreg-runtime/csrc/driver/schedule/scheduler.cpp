@@ -97,26 +97,23 @@ void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
   CaptureManager::check_valid(stream);
 }
 
-uint64_t Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
+void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
+  if (launch_blocking_) {
+    check_not_engine_thread();  // before the tasks are enqueued
+  }
   GraphReplay::check_launch(*body, stream);
   wait_for_capacity(stream, lock);
   for (const Stream* branch : body->branches) {
     (branch == nullptr ? stream : *branch).device->check_healthy();
   }
   threads_.start();
+  const Device& device = *stream.device;
+  const uint64_t resets = device.resets;  // limit_backlog() may release the mutex
   const uint64_t ticket = replay_.enqueue(body, stream);
   limit_backlog(lock);
-  return ticket;
-}
-
-void Scheduler::launch_graph_and_wait(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
-  check_not_engine_thread();  // before the tasks are enqueued
-  GraphReplay::check_launch(*body, stream);
-  const Device& device = *stream.device;
-  wait_for_capacity(stream, lock);
-  const uint64_t resets = device.resets;  // launch_graph() may release the mutex after it has enqueued the tasks
-  const uint64_t ticket = launch_graph(body, stream, lock);
-  wait_since(resets, stream, device, ticket, lock, nullptr);
+  if (launch_blocking_) {
+    wait_since(resets, stream, device, ticket, lock, nullptr);
+  }
 }
 
 void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock) {

@@ -91,11 +91,10 @@ class Scheduler {
   // as Device::check_healthy() and CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) if the
   // stream was destroyed meanwhile. If it blocks, also throws as wait() does on an engine thread and at process exit.
   void wait_for_capacity(Stream& stream, Lock& lock);
-  // Enqueues all tasks of a graph without releasing the mutex between them, and returns the ticket of the last one.
-  // Blocks only before the first one. Throws as submit() and GraphReplay::check_launch() do.
-  uint64_t launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
-  // Calls launch_graph() and then blocks as wait() does. Throws as both do.
-  void launch_graph_and_wait(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
+  // Enqueues all tasks of a graph without releasing the mutex between them, and blocks before the first one while the
+  // stream is full. Then blocks until they are complete if launch_blocking() is true. Throws as submit() and
+  // GraphReplay::check_launch() do, and as wait() does if launch_blocking() is true.
+  void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
   // Enqueues a wait for a value, unless the semaphore has reached it. Must be called right after wait_for_capacity().
   // Throws as CaptureManager::check_may_wait_outside() does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);

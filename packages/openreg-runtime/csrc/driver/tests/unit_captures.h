@@ -23,6 +23,28 @@ struct Recording : Queues {
     std::shared_ptr<GraphBody> body = captures.end(stream, invalidated_by);
     return invalidated_by.empty() ? body : nullptr;
   }
+  // Captures that `waiting` waits for all that `waited` has captured.
+  void capture_wait(Stream& waiting, Stream& waited) {
+    Event& event = objects.create_event(false);
+    CaptureManager::record_event(event, waited);
+    captures.wait_for_event(waiting, event);
+  }
+  // Captures a kernel on `second`, which begins after all that `first` has captured, and which `first` waits for.
+  void fork_and_join(Stream& first, Stream& second) {
+    capture_wait(second, first);
+    captures.record(second, kernel(), {});
+    capture_wait(first, second);
+  }
+  // Completes the task that ends a launch. Returns the stream of the launch, or null if the task is not ready.
+  Stream* end_launch() {
+    Stream* const stream = engines[kCompute].ready().pop();
+    if (stream != nullptr) {
+      const orKernel last = stream->queue.front().kernel;
+      processor.complete(*stream);
+      last.release(last.state);  // as the engine does, without the scheduler's mutex
+    }
+    return stream;
+  }
 };
 
 inline void a_capture_records_a_fork_and_its_join() {
@@ -52,13 +74,8 @@ inline void a_branch_that_begins_with_the_capture_follows_what_precedes_the_laun
   Recording recording;
   Stream& first = recording.stream();
   Stream& second = recording.stream();
-  Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
-  CaptureManager::record_event(event, first);  // before any node
-  recording.captures.wait_for_event(second, event);
-  recording.captures.record(second, kernel(), {});
-  CaptureManager::record_event(event, second);
-  recording.captures.wait_for_event(first, event);
+  recording.fork_and_join(first, second);
   const std::shared_ptr<GraphBody> body = recording.end(first);
   CHECK(body != nullptr && body->nodes.size() == 3);
   Stream& target = recording.stream();
@@ -69,21 +86,15 @@ inline void a_branch_that_begins_with_the_capture_follows_what_precedes_the_laun
   CHECK(earlier == &target && recording.engines[kCompute].ready().pop() == nullptr);  // the branch is not ready yet
   recording.processor.complete(target);
   CHECK(recording.run_next() == body->branches[1]);
-  Stream* end = recording.engines[kCompute].ready().pop();
-  CHECK(end == &target);
-  const orKernel last = target.queue.front().kernel;
-  recording.processor.complete(target);
-  last.release(last.state);
+  CHECK(recording.end_launch() == &target);
 }
 
 inline void a_capture_that_is_not_joined_is_invalidated() {
   Recording recording;
   Stream& first = recording.stream();
   Stream& second = recording.stream();
-  Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
-  CaptureManager::record_event(event, first);
-  recording.captures.wait_for_event(second, event);
+  recording.capture_wait(second, first);
   recording.captures.record(second, kernel(), {});
   CHECK(refuses(orErrorIllegalState, [&] { recording.end(second); }));
   CHECK(recording.end(first) == nullptr && second.capture == nullptr);
@@ -113,14 +124,9 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   Recording recording;
   Stream& first = recording.stream();
   Stream& second = recording.stream();
-  Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
   recording.captures.record(first, kernel(), {});
-  CaptureManager::record_event(event, first);
-  recording.captures.wait_for_event(second, event);
-  recording.captures.record(second, kernel(), {});
-  CaptureManager::record_event(event, second);
-  recording.captures.wait_for_event(first, event);
+  recording.fork_and_join(first, second);
   const std::shared_ptr<GraphBody> body = recording.end(first);
   CHECK(body != nullptr);
   GraphReplay replay(recording.processor);
@@ -131,11 +137,7 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   const uint64_t ticket = replay.enqueue(body, target);
   CHECK(body.use_count() == 2);  // the last task of the launch shares ownership
   CHECK(recording.run_next() == &target && recording.run_next() == body->branches[1]);
-  Stream* end = recording.engines[kCompute].ready().pop();
-  CHECK(end == &target && target.submitted == ticket);
-  const orKernel last = target.queue.front().kernel;
-  recording.processor.complete(target);
-  last.release(last.state);
+  CHECK(recording.end_launch() == &target && target.submitted == ticket);
   CHECK(body.use_count() == 1 && recording.processor.pending() == 0);
 }
 
