@@ -22,6 +22,14 @@ bool is_same_tensor(const Access& one, const Access& other) {
   return one.begin == other.begin && one.end == other.end && one.layout == other.layout;
 }
 
+// If there are more than kMaxAccesses items, erases all but the last kMaxAccesses / 2, which were added last.
+template <class T>
+void erase_oldest(std::vector<T>& items) {
+  if (items.size() > kMaxAccesses) {
+    items.erase(items.begin(), items.end() - kMaxAccesses / 2);
+  }
+}
+
 // Returns true if the task `earlier` happens before a task of `queue` that was enqueued later and has this clock, which
 // need not include the earlier tasks of its own queue.
 bool happens_before(const TaskId& earlier, uint32_t queue, const VectorClock& clock) {
@@ -163,7 +171,6 @@ std::vector<Access> Shadow::free(uintptr_t address, uint32_t stack) {
       unordered.push_back(access);
     }
   }
-  limit_former_accesses(block->former_accesses);
   block->accesses.clear();
   block->written.clear();
   block->recorded.clear();
@@ -228,9 +235,7 @@ void Shadow::limit_accesses(ShadowBlock& block) const {
   }
   const VectorClock& host = ordering_.host();
   std::erase_if(block.accesses, [&](const Access& access) { return host.includes(access.task()); });
-  if (block.accesses.size() > kMaxAccesses) {
-    block.accesses.erase(block.accesses.begin(), block.accesses.begin() + kMaxAccesses / 2);
-  }
+  erase_oldest(block.accesses);
 }
 
 // Removes copies, which the parts of a split block have of one access, and accesses that no later one can race with.
@@ -248,9 +253,7 @@ void Shadow::limit_former_accesses(std::vector<FormerAccess>& former_accesses) c
       std::unique(former_accesses.begin(), former_accesses.end(),
                   [&](const FormerAccess& one, const FormerAccess& other) { return key(one) == key(other); });
   former_accesses.erase(copies, former_accesses.end());
-  if (former_accesses.size() > kMaxAccesses) {
-    former_accesses.erase(former_accesses.begin(), former_accesses.end() - kMaxAccesses / 2);
-  }
+  erase_oldest(former_accesses);
 }
 
 void Shadow::mark_written(ShadowBlock& block, const Access& access) const {
