@@ -115,7 +115,7 @@ class PluginSettings:
         return [name for name, present in given.items() if present]
 
 
-# What a backend must measure for an option to have an effect; see WatchedDevices.unknown.
+# An option has an effect only if the backend measures this quantity; see WatchedDevices.unknown.
 _MEASUREMENT_OF = {
     "--no-fallback": "fallbacks",
     "--no-sync": "host waits",
