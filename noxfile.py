@@ -221,9 +221,9 @@ def tutorial(session: nox.Session) -> None:
     steps = session.posargs or [str(step) for step in STEPS]
     for step in steps:
         with STOPWATCH.step(session.name, f"step {step}"):
-            folder = str(Path(session.create_tmp()) / f"step{step}")
-            shutil.rmtree(folder, ignore_errors=True)
-            session.run("python", "-m", "tools.tutorial", str(Path(folder).parent), step)
+            folder = Path(session.create_tmp())
+            shutil.rmtree(folder / f"step{step}", ignore_errors=True)
+            session.run("python", "-m", "tools.tutorial", "check", str(folder), step)
 
 
 @nox.session

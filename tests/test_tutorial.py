@@ -1,16 +1,111 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tutorial's pages show all files of each step, and say how to install and check it."""
+"""The tutorial's layers give each step's project, and its pages show all files and say how to check them."""
+
+import re
+import shutil
+import sys
+from itertools import pairwise
 
 import pytest
-from helpers import replace
+from helpers import replace, run
 
 from tools.packages import ROOT
-from tools.tutorial import STEPS, TutorialError, check_output, commands_of, files_of, page_of, problems
+from tools.tutorial import (
+    PLACE,
+    STEPS,
+    TutorialError,
+    check_output,
+    commands_of,
+    files_of,
+    last_change,
+    lay,
+    layer_of,
+    layer_problems,
+    page_of,
+    page_problems,
+)
+
+
+def tutorial(*arguments, root=ROOT):
+    """The result of the command."""
+    return run(sys.executable, "-m", "tools.tutorial", *map(str, arguments), cwd=root)
+
+
+def test_all_layers_give_the_last_step_and_no_layer_has_a_file_that_its_step_does_not_change():
+    assert layer_problems() == []
+    assert files_of(STEPS[-1]) == layer_of(STEPS[-1])
+    assert all(set(files_of(step)) < set(files_of(after)) for step, after in pairwise(STEPS))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_project_has_each_file_of_the_layers_in_its_newest_form(step):
+    project = files_of(step)
+    assert set(project) == {file for number in STEPS[:step] for file in layer_of(number)}
+    for file, content in project.items():
+        assert content == (ROOT / f"{PLACE}{last_change(file, step)}" / file).read_bytes()
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_a_project_has_the_sources_that_it_builds(step):
+    project = files_of(step)
+    built = set(re.findall(r"csrc/\w+\.cpp", project["CMakeLists.txt"].decode()))
+    assert built == {file for file in project if file.endswith(".cpp")}
+    included = re.findall(r'#include "(\w+\.h)"', "".join(project[file].decode() for file in built))
+    assert {f"csrc/{name}" for name in included} == {file for file in project if file.endswith(".h")}
+
+
+@pytest.mark.parametrize("name", ["new/pocket", "."])
+def test_the_command_writes_a_project_into_a_new_folder_or_an_empty_one(name, tmp_path):
+    folder = tmp_path / name
+    done = tutorial("lay", folder, 5)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "docs/tutorial/step5.md" in done.stdout
+    written = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in written} == files_of(5)
+
+
+def test_a_folder_with_files_and_a_file_are_refused_and_stay_as_they_are(tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine", "utf-8")
+    for folder in (tmp_path, mine):
+        done = tutorial("lay", folder, 2)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"tutorial: {folder} is not an empty folder; name a new one\n"
+    assert list(tmp_path.iterdir()) == [mine]
+    assert mine.read_text("utf-8") == "mine"
+
+
+def test_a_step_without_a_layer_below_it_is_refused(checkout, tmp_path):
+    shutil.rmtree(checkout / f"{PLACE}3")
+    lay(2, tmp_path / "two", checkout)
+    done = tutorial("lay", tmp_path / "five", 5, root=checkout)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = "step 5 needs the files of examples/tutorial/step3, which is missing or empty; use a complete checkout"
+    assert done.stderr == f"tutorial: {said}\n"
+    assert not (tmp_path / "five").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("lay",), ("lay", "x"), ("lay", "x", "10"), ("check",), ("check", "x", "0")])
+def test_a_command_without_a_folder_or_with_an_unknown_step_is_refused(arguments, tmp_path):
+    done = tutorial(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: python -m tools.tutorial lay FOLDER STEP" in done.stderr
+    assert "numbers from 1 to 9" in done.stderr
+
+
+def test_a_file_that_a_layer_has_without_a_change_is_found(checkout):
+    file = "csrc/copy.cpp"
+    shutil.copyfile(checkout / f"{PLACE}3" / file, checkout / f"{PLACE}4" / file)
+    assert layer_problems(checkout) == ["step 4 does not change csrc/copy.cpp: delete it there"]
+
+
+def test_a_file_that_the_last_step_lacks_is_found(checkout):
+    (checkout / f"{PLACE}9" / "csrc" / "copy.cpp").unlink()
+    assert layer_problems(checkout) == ["step 9 is whole, and lacks csrc/copy.cpp"]
 
 
 def test_the_pages_show_every_file_of_every_step():
-    assert problems() == []
-    assert len(files_of(8)) > len(files_of(1)) > 2
+    assert page_problems() == []
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -33,11 +128,13 @@ def test_the_first_step_is_python_of_at_most_a_hundred_lines():
         ("examples/tutorial/step5/csrc/guard.cpp", "", "// more\n", "step 5 does not show csrc/guard.cpp"),
         ("docs/tutorial/step2.md", 'Lists.txt")]', 'Lists.txt", first="p")]', "step 2 does not show CMakeLists.txt"),
         ("docs/tutorial/step3.md", 'step2/CMakeLists.txt")]', 'step1/CMakeLists.txt")]', "step 3 does not show CMake"),
+        ("docs/tutorial/step5.md", "step2/src/", "step1/src/", "step 5 does not show src/torch_pocket/__init__.py"),
+        ("examples/tutorial/step6/csrc/guard.cpp", "", "// more\n", "step 9 does not show csrc/guard.cpp"),
     ],
 )
 def test_what_no_page_shows_is_found(checkout, file, old, new, found):
     replace(checkout / file, old, new)
-    assert problems(checkout)[0].startswith(found)
+    assert page_problems(checkout)[0].startswith(found)
 
 
 def test_another_output_of_a_check_is_found_out():

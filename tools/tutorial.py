@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that the tutorial can be followed: pages show all files of each step, and their commands build and check it.
+"""Lays the steps of the tutorial over each other, and checks that the tutorial can be followed.
 
-Pages show excerpts (tools/excerpts.py) of the files in examples/tutorial: a whole file, or its difference from the step
-before. `problems` finds files that no page shows. `build_and_check` runs the commands of a page. By hand, in an
-environment with torch, scikit-build-core, cmake and ninja: `python -m tools.tutorial FOLDER [STEP ...]`.
+usage: python -m tools.tutorial lay FOLDER STEP          writes the whole project of a step into an empty folder
+       python -m tools.tutorial check FOLDER [STEP ...]  lays, builds and checks steps, or all, in folders below FOLDER
+
+A folder of examples/tutorial is a layer: it has the files that are new or changed in its step, and a step's project is
+its layer over all layers below. No step removes a file. The folder of the last step is whole, and installs in place.
+
+Pages show excerpts (tools/excerpts.py) of these files: a whole file, or its difference from the last step that changed
+it. `page_problems` finds files that no page shows, and `layer_problems` files that a layer has in vain or lacks.
+`build_and_check` runs the commands of a page, and needs an environment with torch, scikit-build-core, cmake and ninja.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tools.packages import ROOT
+from tools.packages import ROOT, refuse
 
 STEPS = range(1, 10)
 SECONDS = 900  # the timeout of one command
-# Files that explain a step to readers of its folder, and are no part of the project.
-NOT_SHOWN = {"README.md"}
+# Files that explain a layer to readers of its folder, and are no part of the project.
+NOT_LAID = {"README.md"}
 NOT_OURS = {"build", "__pycache__"}
 PLACE = "examples/tutorial/step"
 # The excerpts that show files whole, and those that show how they changed.
@@ -40,30 +45,73 @@ def page_of(step: int, root: Path = ROOT) -> str:
     return (root / "docs" / "tutorial" / f"step{step}.md").read_text("utf-8")
 
 
-def files_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
-    """Returns the files of a step's project, by path; none for the step before the first."""
+def layer_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
+    """Returns the files that a step's folder adds to the project or changes, by path."""
     folder = root / f"{PLACE}{step}"
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in NOT_SHOWN and not NOT_OURS.intersection(path.relative_to(folder).parts)
+        if path.is_file() and path.name not in NOT_LAID and not NOT_OURS.intersection(path.relative_to(folder).parts)
     }
 
 
-def problems(root: Path = ROOT) -> list[str]:
+def files_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
+    """Returns the files of a step's project, by path; none for the step before the first.
+
+    Raises TutorialError if a layer is missing.
+    """
+    files: dict[str, bytes] = {}
+    for number in range(STEPS[0], step + 1):
+        layer = layer_of(number, root)
+        if not layer:
+            raise TutorialError(
+                f"step {step} needs the files of {PLACE}{number}, which is missing or empty; use a complete checkout"
+            )
+        files |= layer
+    return files
+
+
+def last_change(file: str, step: int, root: Path = ROOT) -> int:
+    """Returns the step that last changed a file of a step's project."""
+    return max(number for number in range(STEPS[0], step + 1) if (root / f"{PLACE}{number}" / file).is_file())
+
+
+def lay(step: int, folder: Path, root: Path = ROOT) -> None:
+    """Writes a step's project into a folder, which is made if need be. Raises TutorialError if it is not empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise TutorialError(f"{folder} is not an empty folder; name a new one")
+    for file, content in files_of(step, root).items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def layer_problems(root: Path = ROOT) -> list[str]:
+    """Returns one line for each file that a layer has without a change, and for each that the last step lacks."""
+    *layers, last = STEPS
+    found = []
+    for step in layers:
+        before = files_of(step - 1, root)
+        same = [file for file, content in layer_of(step, root).items() if before.get(file) == content]
+        found += [f"step {step} does not change {file}: delete it there" for file in same]
+    missing = sorted(set(files_of(last - 1, root)) - set(layer_of(last, root)))
+    found += [f"step {last} is whole, and lacks {file}" for file in missing]
+    return found
+
+
+def page_problems(root: Path = ROOT) -> list[str]:
     """Returns one line for each file of a step that cannot be made from the pages alone."""
     found = []
     for step in STEPS:
-        before, now, page = files_of(step - 1, root), files_of(step, root), page_of(step, root)
-        new = {file for file, content in now.items() if before.get(file) != content}
+        before, page = files_of(step - 1, root), page_of(step, root)
+        new = {file for file, content in layer_of(step, root).items() if before.get(file) != content}
         whole = {file for number, file in WHOLE.findall(page) if int(number) == step}
         changed = {
             file
             for number, file, earlier, old in CHANGED.findall(page)
-            if (int(number), int(earlier), old) == (step, step - 1, file) and file in before
+            if file in before and (int(number), int(earlier), old) == (step, last_change(file, step - 1, root), file)
         }
         found += [f"step {step} does not show {file}" for file in sorted(new - whole - changed)]
-        found += [f"step {step} does not say that {file} goes" for file in sorted(set(before) - set(now))]
     return found
 
 
@@ -86,8 +134,8 @@ def check_output(step: int, printed: str, root: Path = ROOT) -> None:
 
 
 def build_and_check(step: int, folder: Path) -> float:
-    """Copies a project into a new folder and runs its page's commands there. Returns the seconds that they took."""
-    shutil.copytree(ROOT / f"{PLACE}{step}", folder, ignore=shutil.ignore_patterns(*NOT_OURS))
+    """Lays a step in a new folder and runs its page's commands there. Returns the seconds that they took."""
+    lay(step, folder)
     begin = time.monotonic()
     printed = ""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -102,12 +150,24 @@ def build_and_check(step: int, folder: Path) -> float:
     return time.monotonic() - begin
 
 
-def main() -> None:
-    """Builds the steps that the command line names, or all, in new folders below the one that it names first."""
-    for step in map(int, sys.argv[2:]) if sys.argv[2:] else STEPS:
-        seconds = build_and_check(step, Path(sys.argv[1]) / f"step{step}")
-        print(f"step {step}: built and checked as its page says in {seconds:.0f} s", flush=True)
+def main(*arguments: str) -> int:
+    """Runs the command that the arguments name."""
+    numbers = [str(step) for step in STEPS]
+    try:
+        match arguments:
+            case ["lay", folder, step] if step in numbers:
+                lay(int(step), Path(folder))
+                print(f"wrote the project of step {step} into {folder}; docs/tutorial/step{step}.md explains it")
+            case ["check", folder, *steps] if set(steps) <= set(numbers):
+                for step in steps or numbers:
+                    seconds = build_and_check(int(step), Path(folder) / f"step{step}")
+                    print(f"step {step}: built and checked as its page says in {seconds:.0f} s", flush=True)
+            case _:
+                refuse(f"{__doc__}\nSteps are the numbers from {numbers[0]} to {numbers[-1]}.")
+    except TutorialError as error:
+        refuse(f"tutorial: {error}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main(*sys.argv[1:]))
