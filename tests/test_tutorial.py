@@ -110,9 +110,11 @@ def test_the_pages_show_every_file_of_every_step():
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_page_ends_with_the_commands_of_its_folder(step):
-    readme = (ROOT / "examples" / "tutorial" / f"step{step}" / "README.md").read_text("utf-8")
+    readme = (ROOT / f"{PLACE}{step}" / "README.md").read_text("utf-8")
+    lines = readme.splitlines()
     assert commands_of(step)[-1] == "python check.py"
-    assert all(line in readme.splitlines() for line in commands_of(step))
+    assert all(line in lines for line in commands_of(step))
+    assert (f"python -m tools.tutorial lay ../pocket {step}" in lines) == (step != STEPS[-1])
     assert f"](../../../docs/tutorial/step{step}.md)" in readme
 
 
