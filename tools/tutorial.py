@@ -8,7 +8,8 @@ A folder of examples/tutorial is a layer: it has the files that are new or chang
 its layer over all layers below. No step removes a file. The folder of the last step is whole, and installs in place.
 
 Pages show excerpts (tools/excerpts.py) of these files: a whole file, or its difference from the last step that changed
-it. `page_problems` finds files that no page shows, and `layer_problems` files that a layer has in vain or lacks.
+it. `page_problems` finds files that no page shows. `layer_problems` finds files that a layer has without a change, or
+that the last step lacks.
 `build_and_check` runs the commands of a page, and needs an environment with torch, scikit-build-core, cmake and ninja.
 """
 
@@ -37,7 +38,7 @@ OUTPUT = re.compile(r"(?ms)^python check\.py\n```\n[^`]*^```text\n(.*?)^```$")
 
 
 class TutorialError(Exception):
-    """An error for a page that cannot be followed. The message states what a reader would run into."""
+    """An error for a page that cannot be followed, or for a step that cannot be laid, as a message for readers."""
 
 
 def page_of(step: int, root: Path = ROOT) -> str:
