@@ -2,6 +2,7 @@
 """Tools that nox sessions use are right: the order of packages, keys of wheels, and checks of environments."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -111,6 +112,77 @@ def test_an_environment_is_clean_with_exactly_the_wheels_wanted(tmp_path):
     assert package_session.holds(tmp_path, {**runtime, **ops})
     make_wheel(tmp_path, "openreg-ops", content="another build")
     assert not package_session.holds(tmp_path, {**runtime, **ops})
+
+
+class Session:
+    """As much of a session of nox as an installation uses."""
+
+    name = "test-openreg-ops"
+
+    def __init__(self, environment):
+        self.virtualenv = SimpleNamespace(location=str(environment))
+
+    def error(self, message):
+        raise RuntimeError(message)
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Installs openreg-ops, which needs openreg-runtime, where the installer brings the wheels that it is given.
+
+    Returns the names that were removed from the environment before.
+    """
+    site = tmp_path / "environment" / _platform.SITE_PACKAGES.replace("*", "3.11")
+    site.mkdir(parents=True)
+    ops = packages.Package("openreg-ops", tmp_path, "0.1.0", ("openreg-runtime",), (), {}, {})
+    wheels = {name: make_wheel(tmp_path, name) for name in ("openreg-runtime", "openreg-ops")}
+    house = SimpleNamespace(
+        packages={"openreg-ops": ops}, provide=lambda *_: wheels, stopwatch=stopwatch.Stopwatch(), dist=tmp_path
+    )
+
+    def install(*brought):
+        removed = []
+
+        def uninstall(*arguments):
+            removed.extend(arguments[arguments.index(str(tmp_path / "environment")) + 1 :])
+            shutil.rmtree(site)
+            site.mkdir()
+
+        def fill(*_):
+            for wheel in brought:
+                zipfile.ZipFile(wheel).extractall(site)
+
+        monkeypatch.setattr(package_session, "uv", uninstall)
+        monkeypatch.setattr(package_session, "fill", fill)
+        package_session.PackageSession(Session(tmp_path / "environment"), house).install("openreg-ops")
+        return removed
+
+    return install
+
+
+def test_a_session_has_exactly_the_wheels_of_its_package_whatever_an_earlier_run_left(install, tmp_path):
+    wanted = [make_wheel(tmp_path, name) for name in ("openreg-runtime", "openreg-ops")]
+    assert install(*wanted) == []
+    assert install(*wanted) == []
+    (tmp_path / "environment" / _platform.SITE_PACKAGES.replace("*", "3.11") / "openreg_amp-1.0.dist-info").mkdir()
+    assert set(install(*wanted)) == {"openreg_amp", "openreg_runtime", "openreg_ops"}
+
+
+@pytest.mark.parametrize(
+    "brought",
+    [
+        {"openreg-runtime": "x"},
+        {"openreg-runtime": "x", "openreg-ops": "x", "openreg-amp": "x"},
+        {"openreg-runtime": "x", "openreg-ops": "another build"},
+    ],
+    ids=["one is missing", "one that was not requested", "one of another build"],
+)
+def test_a_session_with_any_other_distribution_of_ours_ends(install, tmp_path, brought):
+    (tmp_path / "index").mkdir()
+    wheels = [make_wheel(tmp_path / "index", name, content) for name, content in brought.items()]
+    with pytest.raises(RuntimeError, match="were installed") as error:
+        install(*wheels)
+    assert all(name.replace("-", "_") in str(error.value) for name in brought)
 
 
 def test_a_wheel_that_names_a_folder_of_this_machine_is_found(tmp_path):
