@@ -144,8 +144,7 @@ def python_of(environment: Path) -> Path:
 def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
     """Returns the changes of the environment variables for tests in an environment into which pip installs `requested`.
 
-    Removes variables that are meant for other processes (value None), and names the expected packages for
-    tests/test_isolation.py.
+    Removes variables that are meant for other processes (value None), and names what was requested for tests/subsets.
     """
     env: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"

@@ -60,7 +60,12 @@ class PackageSession:
     def test(self) -> None:
         """Runs the package's own tests. Further arguments of the nox command go to pytest."""
         assert self._package is not None, "install() comes first"
-        self.run("pytest", "python", *PYTEST, str(self._package.folder / "tests"), *self._session.posargs)
+        self.run("pytest", "python", *PYTEST, *tests_of(self._package), *self._session.posargs)
+
+
+def tests_of(package: Package) -> tuple[str, str]:
+    """Returns the paths of a package's own tests, and of the tests that every package has."""
+    return str(package.folder / "tests"), str(ROOT / "packages" / "test_installed.py")
 
 
 def example_scripts(name: str) -> list[Path]:

@@ -24,9 +24,8 @@ from tools.type_names import types_have_names_of_their_own
 
 SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 
-SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
 SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typing")
-PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
+PACKAGE_FILES = ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
 
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
 # A block of code in a document, in which `[](x)` is no link.
@@ -58,18 +57,11 @@ def package_shape(root: Path) -> list[str]:
     return problems
 
 
-def same_in_every_package(root: Path) -> list[str]:
-    """Checks that files that every package has a copy of are equal."""
-    problems = []
-    for name in SAME_IN_EVERY_PACKAGE:
-        copies = [item.folder / name for item in discover(root).values()]
-        copies = [path for path in [root / name, *copies, *root.glob(f"templates/*/{name}")] if path.is_file()]
-        problems += [
-            f"{path.relative_to(root)}: differs from {copies[0].relative_to(root)}"
-            for path in copies
-            if path.read_bytes() != copies[0].read_bytes()
-        ]
-    return problems
+def packages_have_the_license(root: Path) -> list[str]:
+    """Checks that the license of every package and template is that of the repository."""
+    license_text = (root / "LICENSE").read_bytes()
+    copies = [path for part in ("packages", "templates") for path in sorted(root.glob(f"{part}/*/LICENSE"))]
+    return [f"{path.relative_to(root)}: differs from LICENSE" for path in copies if path.read_bytes() != license_text]
 
 
 def names_derive_from_one(root: Path) -> list[str]:
@@ -281,7 +273,7 @@ def tests_need_no_fast_machine(root: Path) -> list[str]:
 
 
 CHECKS = (
-    *(package_shape, same_in_every_package, names_derive_from_one, metadata_is_alike, sources_listed),
+    *(package_shape, packages_have_the_license, names_derive_from_one, metadata_is_alike, sources_listed),
     *(pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
     *(headers_are_needed, headers_have_their_number, brought_by_one_package, declarations_are_written),
     *(runtime_names_no_other_package, plugins_tell_the_doctor, tests_need_no_fast_machine, includes_go_down),

@@ -22,7 +22,7 @@ from itertools import combinations
 import nox
 
 from tools.environments import Environments, holds
-from tools.package_session import PYTEST, example_scripts
+from tools.package_session import PYTEST, example_scripts, tests_of
 from tools.packages import ROOT, Package, closure, refuse, requirement_name, siblings
 from tools.wheelhouse import Wheelhouse
 
@@ -166,8 +166,7 @@ def run_subset(
         session.error(f"the environment of {subset.name} does not hold exactly {', '.join(present)}")
     environment.run("combination", *PYTEST, str(COMBINATION_TESTS))
     for name in subset.members:
-        tests = str(packages[name].folder / "tests")
         chosen = () if name in subset.thorough else ("-m", MARK)
-        environment.run(f"{name}: pytest", *PYTEST, *chosen, tests)
+        environment.run(f"{name}: pytest", *PYTEST, *chosen, *tests_of(packages[name]))
         for path in example_scripts(name):
             environment.run(path.name, str(path))
