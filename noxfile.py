@@ -22,17 +22,19 @@ sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
-from tools.combinations import run_combinations  # noqa: E402
-from tools.environments import fetch_all  # noqa: E402
-from tools.lock import lock  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
-from tools.package_session import NOX, PYTEST, PackageSession  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
 from tools.release import run_release  # noqa: E402
-from tools.stopwatch import Stopwatch  # noqa: E402
-from tools.subsets import run_subsets  # noqa: E402
+from tools.sessions.combinations import run_combinations  # noqa: E402
+from tools.sessions.environments import fetch_all  # noqa: E402
+from tools.sessions.lock import lock  # noqa: E402
+from tools.sessions.package_session import NOX, PYTEST, PackageSession  # noqa: E402
+from tools.sessions.stopwatch import Stopwatch  # noqa: E402
+from tools.sessions.subsets import run_subsets  # noqa: E402
+from tools.sessions.wheel_quality import run_wheel_quality  # noqa: E402
+from tools.sessions.wheelhouse import Wheelhouse  # noqa: E402
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.torch_sessions import (  # noqa: E402
     run_interfaces,
@@ -41,8 +43,6 @@ from tools.torch_sessions import (  # noqa: E402
 )
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
-from tools.wheel_quality import run_wheel_quality  # noqa: E402
-from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
 PACKAGE_SESSIONS = [f"test-{name}" for name in PACKAGES]
@@ -72,7 +72,7 @@ LINT_NEEDS = (
     *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
-nox.needs_version = ">=2026.10.20"  # tools/package_session.py and .ci/run name it, too
+nox.needs_version = ">=2026.10.20"  # tools/sessions/package_session.py and .ci/run name it, too
 nox.options.default_venv_backend = "virtualenv"  # which needs a tenth of the time that Python's own venv needs
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True

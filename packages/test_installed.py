@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that the tests of a package import the installed packages, and not the sources beside them.
 
-Sessions of nox run this file with the tests of each package (`tests_of` in tools/package_session.py), in the same
-process, because a conftest.py or a setting of pytest may change where Python searches. Which packages are installed is
-checked by the session itself.
+Sessions of nox run this file with the tests of each package (`tests_of` in tools/sessions/package_session.py), in the
+same process, because a conftest.py or a setting of pytest may change where Python searches. Which packages are
+installed is checked by the session itself.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from nox.command import CommandFailed
 
-from tools import machine, stopwatch, wheelhouse
+from tools.sessions import machine, stopwatch, wheelhouse
 
 
 @pytest.fixture

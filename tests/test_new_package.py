@@ -7,8 +7,9 @@ import sys
 import pytest
 from helpers import run
 
-from tools import hooks, new_package, packages, providers, repo_checks, subsets
+from tools import hooks, new_package, packages, providers, repo_checks
 from tools.packages import ROOT, git
+from tools.sessions import subsets
 
 DESCRIPTION = "Counts what the device's owner wants counted"
 

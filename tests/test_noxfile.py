@@ -8,10 +8,10 @@ import pytest
 from helpers import run
 
 import noxfile
-from tools import stopwatch
 from tools._platform import usable_cores
 from tools.packages import ROOT
-from tools.stopwatch import Stopwatch
+from tools.sessions import stopwatch
+from tools.sessions.stopwatch import Stopwatch
 
 PROGRAM = """
 import json, nox, noxfile

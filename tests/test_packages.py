@@ -8,8 +8,8 @@ import pytest
 from helpers import run
 from tiny_wheels import write_wheel
 
-from tools import wheel_quality
 from tools.packages import ROOT, discover, read_package
+from tools.sessions import wheel_quality
 
 PACKAGE = read_package(ROOT / "templates" / "package")
 NAME = PACKAGE.import_name

@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from tools import build_requirements, release, torch_release, wheel_quality
+from tools import release, torch_release
 from tools.packages import ROOT, discover, read_toml
+from tools.sessions import build_requirements, wheel_quality
 
 PACKAGES = discover(ROOT)
 DECLARED = read_toml(ROOT / "templates" / "package" / "pyproject.toml")["project"]["classifiers"]

@@ -7,8 +7,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from tools import package_session, packages, subsets
+from tools import packages
 from tools.packages import ROOT, Package
+from tools.sessions import package_session, subsets
 
 
 def package(name, *requirements, group=None, extras=None):

@@ -14,8 +14,9 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import _platform, check_exports, linked, package_session, packages, stopwatch, torch_sessions, wheelhouse
+from tools import _platform, check_exports, packages, torch_sessions
 from tools.packages import ROOT, git
+from tools.sessions import linked, package_session, stopwatch, wheelhouse
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
 
 
 def test_the_state_check_fails_where_it_should():
-    script = ROOT / "tools" / "check_shared_state.py"
+    script = ROOT / "tools" / "sessions" / "check_shared_state.py"
     result = run(sys.executable, str(script), "pytest_timeout=editable")
     assert result.returncode != 0
     assert "pytest_timeout is installed regular, not editable" in result.stderr
@@ -300,7 +301,7 @@ def test_what_is_not_installed_is_not_linked(tmp_path):
 LOCKED = """
 import sys
 from pathlib import Path
-from tools.lock import lock
+from tools.sessions.lock import lock
 lock(Path(sys.argv[1]))
 print("locked", flush=True)
 sys.stdin.read()

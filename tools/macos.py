@@ -19,7 +19,7 @@ import nox
 from tools import torch_release
 from tools.native_driver import ZIG, configure_cross, zig_environment
 from tools.packages import BUILD_TOOLS, Package, closure, refuse
-from tools.stopwatch import Stopwatch
+from tools.sessions.stopwatch import Stopwatch
 
 TARGET = "aarch64-macos"
 PLATFORM = "macosx_14_0_arm64"  # of torch's wheels

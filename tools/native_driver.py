@@ -17,7 +17,7 @@ import nox
 
 from tools._platform import DRIVER_LIBRARIES, usable_cores
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, refuse
-from tools.stopwatch import Stopwatch
+from tools.sessions.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "stress"

@@ -20,13 +20,13 @@ from pathlib import Path
 import nox
 
 from tools._platform import usable_cores
-from tools.environments import session_variables
 from tools.markers import ADDITION
-from tools.package_session import NOX, PYTEST
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
-from tools.stopwatch import Stopwatch
+from tools.sessions.environments import session_variables
+from tools.sessions.package_session import NOX, PYTEST
+from tools.sessions.stopwatch import Stopwatch
+from tools.sessions.wheelhouse import Wheelhouse, unchanged_headers
 from tools.torch_sessions import copy_folder
-from tools.wheelhouse import Wheelhouse, unchanged_headers
 
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"

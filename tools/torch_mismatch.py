@@ -19,8 +19,8 @@ from typing import NamedTuple
 import nox
 
 from tools import torch_release
-from tools.environments import session_variables
-from tools.wheelhouse import PYTHON_TAG, Wheelhouse
+from tools.sessions.environments import session_variables
+from tools.sessions.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # All modules whose import may load the native parts.
 MODULES = (

@@ -13,12 +13,12 @@ import nox
 from nox.command import CommandFailed
 
 from tools import torch_release
-from tools.environments import session_variables
 from tools.new_package import LONGEST_NAME
-from tools.package_session import NOX
 from tools.packages import ROOT, git, refuse
-from tools.stopwatch import Stopwatch
-from tools.wheelhouse import Wheelhouse
+from tools.sessions.environments import session_variables
+from tools.sessions.package_session import NOX
+from tools.sessions.stopwatch import Stopwatch
+from tools.sessions.wheelhouse import Wheelhouse
 
 NIGHTLY = "nightly"
 NIGHTLY_INDEX = "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/nightly/cpu"

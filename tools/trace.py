@@ -23,10 +23,10 @@ from pathlib import Path
 import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
-from tools.package_session import PackageSession
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
 from tools.passed_files import RECORD, Part
-from tools.wheelhouse import Wheelhouse
+from tools.sessions.package_session import PackageSession
+from tools.sessions.wheelhouse import Wheelhouse
 
 PROJECT = ROOT / "docs" / "trace"
 COMMAND = "nox -s trace"

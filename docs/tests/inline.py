@@ -37,7 +37,7 @@ def words_of_code() -> frozenset[str]:
     paths += [
         *ROOT.glob("packages/*/cmake/*"),
         *ROOT.glob("packages/*/csrc/*/cmake/*"),
-        ROOT / "tools" / "package_session.py",
+        ROOT / "tools" / "sessions" / "package_session.py",
     ]
     for path in paths:
         found.update(re.findall(r"\w+", text_of(path)))

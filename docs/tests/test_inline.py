@@ -27,7 +27,7 @@ def test_what_a_page_names_exists(path):
         "`packages/*/src`",
         "```python\nx = '`OPENREG_NOTHING`'\n```",
         "``{setting}`OPENREG_POISON` ``",
-        "`` {path}`tools/package_session.py` ``",
+        "`` {path}`tools/sessions/package_session.py` ``",
         "`` {c:func}`anything` ``",
         "````text\n```{failure} ValueError\nraise ValueError\n```\n````",
         "`original`",
@@ -49,7 +49,7 @@ def test_a_true_name_passes(text):
         "`` {path}`tools/no_session.py` ``",
         "`` {setting}`OPENREG_NOTHING` ``",
         "`` {test}`packages/openreg-runtime/tests/test_nothing.py::test_x` ``",
-        "`` {symbol}`PackageSesion <tools/package_session.py>` ``",
+        "`` {symbol}`PackageSesion <tools/sessions/package_session.py>` ``",
         "::::{tab-set}\n:::{tab-item} X\n`OPENREG_NOTHING`\n:::\n::::",
     ],
 )

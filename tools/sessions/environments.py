@@ -22,10 +22,10 @@ from pathlib import Path
 import nox
 
 from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
-from tools.linked import link_distribution
 from tools.packages import Package, requirement_name
-from tools.stopwatch import Stopwatch
-from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
+from tools.sessions.linked import link_distribution
+from tools.sessions.stopwatch import Stopwatch
+from tools.sessions.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
 UV_SETTINGS = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}  # ignores uv's configuration on this machine
 

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import nox
 
-from tools.environments import empty_directory, fill, holds, installed_distributions, session_variables, uv, with_extra
 from tools.packages import ROOT, Package, siblings
-from tools.wheelhouse import Wheelhouse
+from tools.sessions.environments import (
+    empty_directory,
+    fill,
+    holds,
+    installed_distributions,
+    session_variables,
+    uv,
+    with_extra,
+)
+from tools.sessions.wheelhouse import Wheelhouse
 
 # The version of nox that noxfile.py needs, for sessions that run other sessions or import modules that import nox.
 NOX = "nox>=2026.10.20"

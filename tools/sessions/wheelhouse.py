@@ -23,10 +23,10 @@ import nox
 from nox.command import CommandFailed
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
-from tools.lock import lock
-from tools.machine import lacks_compiler, lacks_room
 from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
-from tools.stopwatch import Stopwatch
+from tools.sessions.lock import lock
+from tools.sessions.machine import lacks_compiler, lacks_room
+from tools.sessions.stopwatch import Stopwatch
 
 # Names of files and folders that do not end up in a wheel.
 NOT_SOURCES = {"tests", "build", "dist", "__pycache__", "CHANGELOG.md"}
@@ -34,7 +34,7 @@ COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
     *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
 )
-UV = "uv>=0.8"  # fills the environments of sessions (tools/environments.py)
+UV = "uv>=0.8"  # fills the environments of sessions (tools/sessions/environments.py)
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
@@ -88,7 +88,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 class Wheelhouse:
     """The folder dist/ with the wheels of all packages, and the environment in which they are built.
 
-    Only one run of nox may use it at a time (tools/lock.py).
+    Only one run of nox may use it at a time (tools/sessions/lock.py).
     """
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:

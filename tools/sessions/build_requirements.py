@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Installs the build requirements of a package of this repository into the environment of this interpreter.
 
-usage: python tools/build_requirements.py packages/openreg-ops
+usage: python tools/sessions/build_requirements.py packages/openreg-ops
 
 Programs such as cibuildwheel, which create their own environments, use it to build the package without isolation. The
-environments of nox are filled by tools/wheelhouse.py. pip finds the wheels of other packages of this repository in
-wheelhouse/, where `nox -s cibuildwheel` puts them. Packages without native parts, which that session does not build,
-are installed from their folders.
+environments of nox are filled by tools/sessions/wheelhouse.py. pip finds the wheels of other packages of this
+repository in wheelhouse/, where `nox -s cibuildwheel` puts them. Packages without native parts, which that session does
+not build, are installed from their folders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 # Makes the modules of this repository importable, whatever the current directory is.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tools.packages import BUILD_TOOLS, ROOT, closure, discover, read_package
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import nox
 
 from tools.packages import ROOT
-from tools.wheelhouse import Wheelhouse
+from tools.sessions.wheelhouse import Wheelhouse
 
 RUNTIME = "openreg-runtime"
 OPS = "openreg-ops"
@@ -23,7 +23,7 @@ def run_combinations(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """
     packages = wheelhouse.packages
     wheelhouse.provide(session, [OPS])
-    script = str(ROOT / "tools" / "check_shared_state.py")
+    script = str(ROOT / "tools" / "sessions" / "check_shared_state.py")
     current: dict[str, str] = {}
     try:
         for forms in ORDER:
