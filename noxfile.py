@@ -26,7 +26,13 @@ from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
-from tools.release import run_release  # noqa: E402
+from tools.releases.release import run_release  # noqa: E402
+from tools.releases.torch_mismatch import run_torch_mismatch  # noqa: E402
+from tools.releases.torch_sessions import (  # noqa: E402
+    run_interfaces,
+    run_template,
+    run_torch_sessions,
+)
 from tools.sessions.combinations import run_combinations  # noqa: E402
 from tools.sessions.environments import fetch_all  # noqa: E402
 from tools.sessions.lock import lock  # noqa: E402
@@ -35,12 +41,6 @@ from tools.sessions.stopwatch import Stopwatch  # noqa: E402
 from tools.sessions.subsets import run_subsets  # noqa: E402
 from tools.sessions.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.sessions.wheelhouse import Wheelhouse  # noqa: E402
-from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
-from tools.torch_sessions import (  # noqa: E402
-    run_interfaces,
-    run_template,
-    run_torch_sessions,
-)
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 

@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from tools import release, torch_release
+from tools import torch_release
 from tools.packages import ROOT, discover, read_toml
+from tools.releases import release
 from tools.sessions import build_requirements, wheel_quality
 
 PACKAGES = discover(ROOT)

@@ -14,8 +14,9 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import _platform, check_exports, packages, torch_sessions
+from tools import _platform, check_exports, packages
 from tools.packages import ROOT, git
+from tools.releases import torch_sessions
 from tools.sessions import linked, package_session, stopwatch, wheelhouse
 
 

@@ -12,10 +12,11 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import torch_mismatch, torch_release, torch_sessions
+from tools import torch_release
 from tools.markers import EXCERPT
 from tools.packages import ROOT, discover
-from tools.torch_mismatch import Attempt
+from tools.releases import torch_mismatch, torch_sessions
+from tools.releases.torch_mismatch import Attempt
 
 
 @pytest.mark.parametrize("release", torch_release.SUPPORTED)

@@ -22,11 +22,11 @@ import nox
 from tools._platform import usable_cores
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
+from tools.releases.torch_sessions import copy_folder
 from tools.sessions.environments import session_variables
 from tools.sessions.package_session import NOX, PYTEST
 from tools.sessions.stopwatch import Stopwatch
 from tools.sessions.wheelhouse import Wheelhouse, unchanged_headers
-from tools.torch_sessions import copy_folder
 
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"

@@ -15,11 +15,11 @@ from pathlib import Path
 import nox
 
 from tools.packages import ROOT, Package, refuse
+from tools.releases.torch_sessions import copy_repository
 from tools.sessions.environments import Environment, holds, python_of, record_of, session_variables
 from tools.sessions.package_session import NOX, example_scripts
 from tools.sessions.wheel_quality import CHECKERS, check, new_folder
 from tools.sessions.wheelhouse import Wheelhouse, stem, wheel_of
-from tools.torch_sessions import copy_repository
 
 PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", NOX, "scikit-build-core>=0.11")
 # The files that a build from sdists needs from the repository.
