@@ -7,7 +7,8 @@ import sys
 import pytest
 from helpers import run
 
-from tools import hooks, new_package, packages, providers, repo_checks
+from tools import hooks, new_package, packages, providers
+from tools.checks import repo_checks
 from tools.packages import ROOT, git
 from tools.sessions import subsets
 

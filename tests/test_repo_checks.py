@@ -4,7 +4,8 @@
 import pytest
 from helpers import replace, write_files
 
-from tools import abi, hooks, providers, repo_checks, torch_release
+from tools import abi, hooks, providers, torch_release
+from tools.checks import repo_checks
 
 RELEASE, OTHER_RELEASE = torch_release.current(), torch_release.others()[0]
 LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"

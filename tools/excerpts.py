@@ -28,9 +28,9 @@ from typing import Any
 from cogapp import Cog
 
 from tools import passed_files
+from tools.checks.repo_checks import SPDX, files
 from tools.markers import BEGIN, BEGIN_ENDS, END
 from tools.packages import ROOT
-from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
 
 # The most lines of an excerpt, so that a reader can grasp it. Pages of the tutorial, in the folder COMPLETE, have no

@@ -4,7 +4,7 @@
 usage: python -m tools.floors
 
 The layers are called floors. A README.md that has a table with the columns "floor" and "what belongs there" declares
-the order of the folders beside it, the lowest first. tools/repo_checks.py runs this check as one of its rules.
+the order of the folders beside it, the lowest first. tools/checks/repo_checks.py runs this check as one of its rules.
 """
 
 from __future__ import annotations

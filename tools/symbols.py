@@ -13,7 +13,7 @@ from pathlib import Path
 import tree_sitter
 import tree_sitter_cpp
 
-from tools.repo_checks import SPDX
+from tools.checks.repo_checks import SPDX
 
 COMMENTS = {**dict.fromkeys((".c", ".cpp", ".h"), ("//", "/*", "*")), **dict.fromkeys((".py", ".pyi"), ("#",))}
 

@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_id
 
 from guide.repository import ROOT
-from tools.repo_checks import SPDX
+from tools.checks.repo_checks import SPDX
 from tools.symbols import parse_cpp
 
 _SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")

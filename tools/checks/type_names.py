@@ -60,7 +60,7 @@ def types_have_names_of_their_own(root: Path) -> list[str]:
             files[name].add(path.relative_to(root).as_posix())
     return [
         f"{sorted(places)[1]}: the type {name} has the name of one in {sorted(places)[0]}; rename one of them, "
-        "or give the reason in tools/type_names.py"
+        "or give the reason in tools/checks/type_names.py"
         for name, places in sorted(files.items())
         if len(places) > 1 and name not in SHARED
     ]
