@@ -25,7 +25,8 @@ from tools._platform import usable_cores  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
-from tools.recipe import run_recipe  # noqa: E402
+from tools.pages.recipe import run_recipe  # noqa: E402
+from tools.pages.trace import run_trace  # noqa: E402
 from tools.releases.release import run_release  # noqa: E402
 from tools.releases.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.releases.torch_sessions import (  # noqa: E402
@@ -41,7 +42,6 @@ from tools.sessions.stopwatch import Stopwatch  # noqa: E402
 from tools.sessions.subsets import run_subsets  # noqa: E402
 from tools.sessions.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.sessions.wheelhouse import Wheelhouse  # noqa: E402
-from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 
 PACKAGES = discover(ROOT)
@@ -203,7 +203,7 @@ def excerpts(session: nox.Session) -> None:
     """Write the code that documents show from the files that they name (docs/README.md says how)."""
     with STOPWATCH.step(session.name, "install"):
         session.install("tomli", *EXCERPTS)
-    session.run("python", "-m", "tools.excerpts")
+    session.run("python", "-m", "tools.pages.excerpts")
 
 
 @nox.session

@@ -6,11 +6,11 @@ import sys
 import pytest
 from helpers import replace, run, write_files
 
-from tools import trace
-from tools.excerpts import LONGEST, Page
 from tools.packages import ROOT, discover
-from tools.passed_files import Part, read, summary, table
-from tools.symbols import SymbolError, find_symbol
+from tools.pages import trace
+from tools.pages.excerpts import LONGEST, Page
+from tools.pages.passed_files import Part, read, summary, table
+from tools.pages.symbols import SymbolError, find_symbol
 
 CODE = """\
 // SPDX-License-Identifier: BSD-3-Clause
@@ -28,7 +28,7 @@ int question();
 
 def excerpts(root):
     """How cog judges all documents."""
-    return run(sys.executable, "-m", "tools.excerpts", "--check", "--diff", cwd=root)
+    return run(sys.executable, "-m", "tools.pages.excerpts", "--check", "--diff", cwd=root)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tools import recipe
-from tools.recipe import Addition, RecipeError, additions, is_said, mistakes
+from tools.pages import recipe
+from tools.pages.recipe import Addition, RecipeError, additions, is_said, mistakes
 
 PAGE = recipe.PAGE.read_text("utf-8")
 ADDED = ("structured_erfinv", "meta_frexp(", "void cauchy(", "op::cauchy_", "openreg::softcap", "squared_relu")

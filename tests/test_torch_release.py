@@ -54,7 +54,7 @@ def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(checko
     release = torch_release.others(checkout)[0]
     changed = torch_release.retarget(checkout, release)
     assert checkout / "docs" / "tutorial" / "step1.md" in changed
-    fresh = run(sys.executable, "-m", "tools.excerpts", "--check", cwd=checkout)
+    fresh = run(sys.executable, "-m", "tools.pages.excerpts", "--check", cwd=checkout)
     assert fresh.returncode == 0, fresh.stdout + fresh.stderr
     after = page.read_text("utf-8")
     assert before != after

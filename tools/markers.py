@@ -2,7 +2,7 @@
 """Patterns that find code of the repository in Markdown files.
 
 An excerpt stands between two comments, which readers do not see. The first comment contains a call, and
-tools/excerpts.py writes its result between the two.
+tools/pages/excerpts.py writes its result between the two.
 """
 
 from __future__ import annotations

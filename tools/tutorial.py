@@ -7,9 +7,9 @@ usage: python -m tools.tutorial lay FOLDER STEP          writes the whole projec
 A folder of examples/tutorial is a layer: it has the files that are new or changed in its step, and a step's project is
 its layer over all layers below. No step removes a file. The folder of the last step is whole, and installs in place.
 
-Pages show excerpts (tools/excerpts.py) of these files: a whole file, or its difference from the last step that changed
-it. `page_problems` finds files that no page shows. `layer_problems` finds files that a layer has without a change, or
-that the last step lacks.
+Pages show excerpts (tools/pages/excerpts.py) of these files: a whole file, or its difference from the last step that
+changed it. `page_problems` finds files that no page shows. `layer_problems` finds files that a layer has without a
+change, or that the last step lacks.
 `build_and_check` runs the commands of a page, and needs an environment with torch, scikit-build-core, cmake and ninja.
 """
 

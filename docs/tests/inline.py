@@ -12,7 +12,7 @@ import torch
 from guide.repository import ROOT, sessions, settings, sources, text_of
 from guide.roles import CHECKS
 
-from tools.symbols import SymbolError
+from tools.pages.symbols import SymbolError
 
 # Blocks of code, and directives other than those that hold text.
 _FENCE = re.compile(r"(?ms)^ *(```+|:::+(?=\{(?!tab|grid|note|warning|tip|admonition|dropdown))).*?^ *\1 *$")

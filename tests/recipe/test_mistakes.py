@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.recipe import FOLDER, PAGE, Copy, is_said, mistakes, read
+from tools.pages.recipe import FOLDER, PAGE, Copy, is_said, mistakes, read
 
 COPY = Copy(Path(os.environ[FOLDER]))
 ALL = mistakes(PAGE.read_text("utf-8"))

@@ -11,7 +11,7 @@ import torch
 
 import openreg_ops
 from tools.packages import ROOT
-from tools.recipe import FOLDER
+from tools.pages.recipe import FOLDER
 
 COPY = Path(os.environ[FOLDER])
 sys.path.append(str(ROOT / "packages" / "openreg-ops" / "tests"))

@@ -18,7 +18,7 @@ from sphinx.util.nodes import make_id
 
 from guide.repository import ROOT
 from tools.checks.repo_checks import SPDX
-from tools.symbols import parse_cpp
+from tools.pages.symbols import parse_cpp
 
 _SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
 _CALL = re.compile(r"\b(or[A-Z]\w+)\(\)")

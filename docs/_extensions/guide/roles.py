@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from guide.repository import ROOT, has_message, sessions, text_of
-from tools.symbols import AmbiguousSymbolError, SymbolError, find_symbol
+from tools.pages.symbols import AmbiguousSymbolError, SymbolError, find_symbol
 
 # A function that takes the text of a role and returns the text to show. It raises SymbolError for a wrong text.
 Check = Callable[[str], str]

@@ -24,7 +24,7 @@ import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
-from tools.passed_files import RECORD, Part
+from tools.pages.passed_files import RECORD, Part
 from tools.sessions.package_session import PackageSession
 from tools.sessions.wheelhouse import Wheelhouse
 

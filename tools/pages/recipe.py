@@ -3,7 +3,7 @@
 
 openreg-ops has these operators, so they are removed from the copy first. `nox -s recipe` builds the copy and runs
 tests/recipe, which also makes the mistakes that the page shows. By hand, in an environment with torch, openreg-runtime,
-scikit-build-core, cmake and ninja: `python -m tools.recipe FOLDER`.
+scikit-build-core, cmake and ninja: `python -m tools.pages.recipe FOLDER`.
 """
 
 from __future__ import annotations
@@ -239,14 +239,14 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
     with stopwatch.step(session.name, "install"):
         session.install(
             *("--constraint", str(wheelhouse.constraints(session)), *others, *BUILD_TOOLS),
-            *("scikit-build-core>=0.11", "tomli", NOX),  # to build, and for tools.recipe
+            *("scikit-build-core>=0.11", "tomli", NOX),  # to build, and for tools.pages.recipe
         )
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
     folder = wheelhouse.cache(session) / "recipe"
     env = session_variables([])
     with stopwatch.step(session.name, "build"), session.chdir(ROOT):
-        session.run("python", "-m", "tools.recipe", str(folder), env=env)
+        session.run("python", "-m", "tools.pages.recipe", str(folder), env=env)
     env.update({FOLDER: str(folder), "PYTHONPATH": str(folder / "site")})
     with stopwatch.step(session.name, "pytest"), session.chdir(folder):
         session.run("python", *PYTEST, str(TESTS), *session.posargs, env=env)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Formats docs/trace/files.json, the record of the source files that one operator executes, for a page of the guide.
 
-tools/trace.py writes the record.
+tools/pages/trace.py writes the record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Updates the excerpts in Markdown files from the source files that they quote: `nox -s excerpts`.
 
-usage: python -m tools.excerpts [--check --diff]
+usage: python -m tools.pages.excerpts [--check --diff]
 
 A line of a document names what it quotes, and cog (https://cog.readthedocs.io) writes the block between that line and
 the end marker:
@@ -27,11 +27,11 @@ from typing import Any
 
 from cogapp import Cog
 
-from tools import passed_files
 from tools.checks.repo_checks import SPDX, files
 from tools.markers import BEGIN, BEGIN_ENDS, END
 from tools.packages import ROOT
-from tools.symbols import SymbolError, find_symbol
+from tools.pages import passed_files
+from tools.pages.symbols import SymbolError, find_symbol
 
 # The most lines of an excerpt, so that a reader can grasp it. Pages of the tutorial, in the folder COMPLETE, have no
 # limit, because they contain all code of their step.
@@ -90,8 +90,8 @@ class Page:
     def source(self, name: str, symbol: str | None = None, *, first: str | None = None, last: str | None = None) -> str:
         """Returns a symbol of a file, the lines from one text to another, or the whole file without its license line.
 
-        tools/symbols.py describes how a symbol is named. Raises SymbolError if the excerpt does not exist or is too
-        long.
+        tools/pages/symbols.py describes how a symbol is named. Raises SymbolError if the excerpt does not exist or is
+        too long.
         """
         path = self._file(name)
         if symbol is not None and (first is not None or last is not None):
@@ -116,7 +116,7 @@ class Page:
     def passed(self, thread: str | None = None, until: str | None = None) -> str:
         """Returns the files that `x + y` executes on a thread up to an event, or the number of all without a thread.
 
-        The data are those of tools/passed_files.py.
+        The data are those of tools/pages/passed_files.py.
         """
         parts = passed_files.read(self.root)
         if thread is None:
@@ -153,7 +153,7 @@ def calls(cog: Any) -> tuple[Callable[..., None], ...]:
 
 OPTIONS = (
     *("-I", str(ROOT), "--markers", f"{BEGIN} {BEGIN_ENDS} {END}", "--verbosity", "1"),
-    *("-p", "from tools.excerpts import calls; source, difference, passed = calls(cog)"),
+    *("-p", "from tools.pages.excerpts import calls; source, difference, passed = calls(cog)"),
     *("--check-fail-msg", "to write what the files say today, run nox -s excerpts"),
 )
 
