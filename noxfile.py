@@ -22,8 +22,6 @@ sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
-from tools.macos import build_for_macos  # noqa: E402
-from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.pages.recipe import run_recipe  # noqa: E402
 from tools.pages.trace import run_trace  # noqa: E402
@@ -42,6 +40,8 @@ from tools.sessions.stopwatch import Stopwatch  # noqa: E402
 from tools.sessions.subsets import run_subsets  # noqa: E402
 from tools.sessions.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.sessions.wheelhouse import Wheelhouse  # noqa: E402
+from tools.systems.macos import build_for_macos  # noqa: E402
+from tools.systems.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 
 PACKAGES = discover(ROOT)

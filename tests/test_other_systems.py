@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import lief
 import pytest
 
-from tools import check_macos, native_driver
 from tools._platform import MACOS_LIBRARY_SUFFIX as LIB
-from tools.native_driver import EMULATORS, configure_cross
+from tools.systems import check_macos, native_driver
+from tools.systems.native_driver import EMULATORS, configure_cross
 
 WINDOWS, LINUX = EMULATORS
 

@@ -14,10 +14,11 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import _platform, check_exports, packages
+from tools import _platform, packages
 from tools.packages import ROOT, git
 from tools.releases import torch_sessions
 from tools.sessions import linked, package_session, stopwatch, wheelhouse
+from tools.systems import check_exports
 
 
 @pytest.fixture

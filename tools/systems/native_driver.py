@@ -45,7 +45,7 @@ def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
         with stopwatch.step(session.name, target):
             build = build_cross(session, target)
         libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
-    check = str(ROOT / "tools" / "check_exports.py")
+    check = str(ROOT / "tools" / "systems" / "check_exports.py")
     session.run("python", check, str(ROOT / DRIVER / "include" / "openreg.h"), *libraries)
 
 
@@ -95,7 +95,7 @@ def configure_cross(target: str) -> list[str]:
     """Returns the arguments of CMake for a target, for any project."""
     return [
         *("-G", "Ninja"),
-        f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}",
+        f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'systems' / 'zig.cmake'}",
         f"-DOPENREG_CROSS_TARGET={target}",
         # A name instead of a path, because the programs of a session come first on its path.
         "-DOPENREG_CROSS_PYTHON=python",

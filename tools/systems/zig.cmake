@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A CMake toolchain file: the PyPI package ziglang as the compiler for another operating system.
 #
-#   cmake -S packages/openreg-runtime/tests/stress --toolchain tools/zig.cmake
+#   cmake -S packages/openreg-runtime/tests/stress --toolchain tools/systems/zig.cmake
 #     -DOPENREG_CROSS_TARGET=<cpu>-<system>[-<abi>] -DOPENREG_CROSS_PYTHON=<interpreter that has ziglang>
 
 # CMake reads this file again in the projects with which it tries the compiler.

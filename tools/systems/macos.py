@@ -17,9 +17,9 @@ from pathlib import Path
 import nox
 
 from tools import torch_release
-from tools.native_driver import ZIG, configure_cross, zig_environment
 from tools.packages import BUILD_TOOLS, Package, closure, refuse
 from tools.sessions.stopwatch import Stopwatch
+from tools.systems.native_driver import ZIG, configure_cross, zig_environment
 
 TARGET = "aarch64-macos"
 PLATFORM = "macosx_14_0_arm64"  # of torch's wheels
@@ -46,7 +46,7 @@ def build_for_macos(session: nox.Session, packages: Mapping[str, Package], stopw
     for name in (item for item in native if item in needed):
         with stopwatch.step(session.name, name):
             build_package(session, packages[name], place)
-    session.run("python", "-m", "tools.check_macos", str(site_packages(place)))
+    session.run("python", "-m", "tools.systems.check_macos", str(site_packages(place)))
 
 
 def site_packages(place: Path) -> Path:

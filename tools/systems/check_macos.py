@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that every symbol that our libraries for macOS import from another library is exported by it.
 
-usage: python -m tools.check_macos SITE_PACKAGES     needs lief; the folder contains torch and our packages
+usage: python -m tools.systems.check_macos SITE_PACKAGES     needs lief; the folder contains torch and our packages
 
 The linker relies on descriptions of libraries, which may be wrong. So this program looks up each imported symbol among
 the exports of the library that it is imported from. A symbol that is imported from no particular library must be one of
