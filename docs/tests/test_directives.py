@@ -18,7 +18,10 @@ STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
     [
         (f"{{path}}`{GUARD}`", GUARD),
         ("{session}`docs`", "nox -s docs"),
-        ("{test}`tests/test_hooks.py::test_a_row_becomes_a_line_with_links`", "test_a_row_becomes_a_line_with_links"),
+        (
+            "{test}`tests/tools/test_hooks.py::test_a_row_becomes_a_line_with_links`",
+            "test_a_row_becomes_a_line_with_links",
+        ),
         (f"{{symbol}}`load_native_module <{STARTUP}>`", "load_native_module"),
         ("{message}`PyTorch has room for one PrivateUse1 backend per process, and ... already is registered`", "room"),
     ],
@@ -34,7 +37,7 @@ def test_a_role_shows_what_exists(page, role, shown):
     [
         ("{path}`packages/openreg-nothing`", "no file or folder packages/openreg-nothing"),
         ("{session}`fly`", "no nox session fly"),
-        ("{test}`tests/test_hooks.py::test_nothing`", "no test test_nothing in tests/test_hooks.py"),
+        ("{test}`tests/tools/test_hooks.py::test_nothing`", "no test test_nothing in tests/tools/test_hooks.py"),
         ("{test}`tests/test_nothing.py`", "no file tests/test_nothing.py"),
         (f"{{symbol}}`no_such_function <{STARTUP}>`", "has no symbol 'no_such_function'"),
         ("{symbol}`load_native_module`", "in angle brackets"),

@@ -2,7 +2,7 @@
 """Checks the rules that every package and test of this repository follows. Each check is a function of its root.
 
 A check returns one line per violation, which names the file and what to do. Rules that a single line can break are in
-.pre-commit-config.yaml. tests/test_repo_checks.py runs all checks on this repository, and each on a tree that breaks
+.pre-commit-config.yaml. tests/tools/test_repo_checks.py runs all checks on this repository, and each on a tree that breaks
 its rule.
 """
 

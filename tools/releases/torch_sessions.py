@@ -110,7 +110,7 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     page.write_text(f"{lines}\n" if lines else "", "utf-8")
 
 
-# Differs from the names in tests/test_new_package.py, which may run at the same time.
+# Differs from the names in tests/tools/test_new_package.py, which may run at the same time.
 NAME = "openreg-gauge"
 # A second package, which is only linted: the formatter would break lines that the longest name makes too long.
 LONG_NAME = "openreg-".ljust(LONGEST_NAME, "z")

@@ -2,7 +2,7 @@
 """The table of hooks has every public name of this package, and each name that it declares exists.
 
 The other side, every virtual function of PyTorch's interfaces, is tested in openreg-doctor, and the truth of what is
-declared, file by file and test by test, where the whole repository is: tests/test_hooks.py.
+declared, file by file and test by test, where the whole repository is: tests/tools/test_hooks.py.
 """
 
 import pytest
