@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes tools/ and the benchmarks importable, and copies the repository for tests that change it."""
+"""Makes tools/ importable, and copies the repository for tests that change it."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(ROOT))
 
 # The tests of combinations, of ONNX and of libraries need the packages: they run in the environments of the sessions of
 # the same names. Those of the recipe need a copy of a package, which `nox -s recipe` makes.

@@ -28,8 +28,8 @@ from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from tools.markers import ADDITION, EXCERPT
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-# What a page may hold besides directives, excerpts, which tests/pages/test_excerpts.py compares with their files, and what
-# `nox -s recipe` adds to a package.
+# What a page may hold besides directives, excerpts, which tests/pages/test_excerpts.py compares with their files, and
+# what `nox -s recipe` adds to a package.
 LANGUAGES = {"python", "console", "text"}
 
 

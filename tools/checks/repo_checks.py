@@ -2,8 +2,8 @@
 """Checks the rules that every package and test of this repository follows. Each check is a function of its root.
 
 A check returns one line per violation, which names the file and what to do. Rules that a single line can break are in
-.pre-commit-config.yaml. tests/tools/test_repo_checks.py runs all checks on this repository, and each on a tree that breaks
-its rule.
+.pre-commit-config.yaml. tests/tools/test_repo_checks.py runs all checks on this repository, and each on a tree that
+breaks its rule.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ the end marker:
     <!--[[[cog source("packages/openreg-runtime/csrc/pytorch/guard.cpp", "exchangeDevice")]]]-->
     <!--[[[end]]]-->
 
-Such a line can call `Page.source`, `Page.difference` and `Page.passed`. tests/pages/test_excerpts.py checks that the blocks
-are current: with --check, cog changes nothing, and fails if a block differs.
+Such a line can call `Page.source`, `Page.difference` and `Page.passed`. tests/pages/test_excerpts.py checks that the
+blocks are current: with --check, cog changes nothing, and fails if a block differs.
 """
 
 from __future__ import annotations
