@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each hook in .pre-commit-config.yaml that looks for a pattern finds the files that break its rule, and no others."""
+"""Each hook that looks for a pattern finds the files that break its rule, and no others; the tools are pinned."""
 
 import os
 import re
@@ -103,3 +103,10 @@ def found(tmp_path_factory):
 def test_a_rule_finds_what_breaks_it_and_nothing_else(found, rule):
     planted = {file for name, file, _ in PLANTED if name == rule} or {"unlicensed.py"}
     assert found.get(rule) == planted
+
+
+def test_the_pre_commit_file_pins_every_tool():
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    installed = [hook["additional_dependencies"] for hook in repository["hooks"] if "additional_dependencies" in hook]
+    assert len(installed) > 5
+    assert [first for first, *_ in installed if "==" not in first] == []

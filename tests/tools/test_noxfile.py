@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nox sessions run two at a time, after the sessions that they need, and refuse unknown arguments."""
+"""Nox sessions run two at a time, after those that they need, and refuse unknown arguments and a second run."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -105,3 +107,34 @@ def test_time_between_steps_is_the_environments_only_before_the_first_one(clock)
         ["test-openreg-a", "between", "steps", "3.0"],
         ["test-openreg-b", "create", "environment", "10.0"],
     ]
+
+
+LOCKED = """
+import sys
+from pathlib import Path
+from tools.sessions.lock import lock
+lock(Path(sys.argv[1]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_run_beside_one_that_works_is_refused(tmp_path):
+    command = [sys.executable, "-c", LOCKED, str(tmp_path)]
+    variables = {"NOX_FOLDER_LOCKED": ""}
+    first = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout.readline() == "locked\n"
+        second = run(*command, cwd=ROOT, **variables)
+        assert second.returncode == 2
+        assert f"another run works in {tmp_path} (process {first.pid}); wait until it has ended" in second.stderr
+        within = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, "NOX_FOLDER_LOCKED": str(tmp_path)}, input="", text=True, check=False
+        )
+        assert within.returncode == 0
+    finally:
+        first.communicate("")
+    again = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, input="", text=True, check=False)
+    assert again.returncode == 0

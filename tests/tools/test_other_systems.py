@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tools that cross-compilation lacks are named with a command, and undefined symbols of macOS libraries are found."""
+"""Tools that cross-compilation lacks are named with a command, and wrong symbols of libraries are found."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ import lief
 import pytest
 
 from tools._platform import MACOS_LIBRARY_SUFFIX as LIB
-from tools.systems import check_macos, native_driver
+from tools.systems import check_exports, check_macos, native_driver
 from tools.systems.native_driver import EMULATORS, configure_cross
 
 WINDOWS, LINUX = EMULATORS
@@ -92,3 +92,15 @@ def test_what_is_nowhere_is_named(binary, line):
 
 def test_a_folder_without_libraries_does_not_pass(tmp_path):
     assert check_macos.main(str(tmp_path)) == 1
+
+
+def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
+    header = tmp_path / "some.h"
+    header.write_text("/* OPENREG_API int orInComment(void); */\nOPENREG_API const char* orMissing(int code);\n")
+    found = check_exports.problems(header, Path(lief._lief.__file__))
+    said = {line.partition(": ")[2] for line in found}
+    assert {
+        "orMissing is declared in some.h and not exported",
+        "PyInit__lief is exported and not declared in some.h",
+    } <= said
+    assert "orInComment" not in str(said)

@@ -121,13 +121,24 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
 @pytest.mark.parametrize("name", ["meta", "meta[x0]"])
 def test_a_subset_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
     ran = {}
-    environment = Mock(run=lambda step, *arguments: ran.update({step: subsets.MARK in arguments}))
+    environment = Mock(run=lambda step, *arguments: ran.update({step: arguments}))
     monkeypatch.setattr(subsets, "holds", lambda *_: True)
     monkeypatch.setattr(subsets, "example_scripts", lambda _: [])
     made = Mock(create=lambda *_: environment, wheels=with_extras(1))
     subset = subsets.subsets(with_extras(1))[name]
     subsets.run_subset(Mock(), made, with_extras(1), subset)
-    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == set(subset.thorough)
+    tests = {item: ran[f"{item}: pytest"] for item in subset.members}
+    assert {item for item, arguments in tests.items() if subsets.MARK not in arguments} == set(subset.thorough)
+    assert all(str(ROOT / "packages" / "test_installed.py") in arguments for arguments in tests.values())
+
+
+def test_a_subset_whose_environment_has_anything_else_fails_before_its_tests(monkeypatch):
+    monkeypatch.setattr(subsets, "holds", lambda *_: False)
+    session, made = Mock(error=Mock(side_effect=RuntimeError)), Mock(wheels=with_extras(1))
+    with pytest.raises(RuntimeError):
+        subsets.run_subset(session, made, with_extras(1), subsets.subsets(with_extras(1))["runtime+ops"])
+    assert "does not hold exactly openreg-runtime, openreg-ops" in session.error.call_args.args[0]
+    assert not made.create.return_value.run.called
 
 
 def test_what_plugins_build_on_goes_without_saying_and_is_proved_alone():
