@@ -27,17 +27,14 @@ from tools.pages.recipe import run_recipe  # noqa: E402
 from tools.pages.trace import run_trace  # noqa: E402
 from tools.releases.release import run_release  # noqa: E402
 from tools.releases.torch_mismatch import run_torch_mismatch  # noqa: E402
-from tools.releases.torch_sessions import (  # noqa: E402
-    run_interfaces,
-    run_template,
-    run_torch_sessions,
-)
+from tools.releases.torch_sessions import run_interfaces, run_torch_sessions  # noqa: E402
 from tools.sessions.combinations import run_combinations  # noqa: E402
 from tools.sessions.environments import fetch_all  # noqa: E402
 from tools.sessions.lock import lock  # noqa: E402
 from tools.sessions.package_session import NOX, PYTEST, PackageSession  # noqa: E402
 from tools.sessions.stopwatch import Stopwatch  # noqa: E402
 from tools.sessions.subsets import run_subsets  # noqa: E402
+from tools.sessions.template import run_template  # noqa: E402
 from tools.sessions.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.sessions.wheelhouse import Wheelhouse  # noqa: E402
 from tools.systems.macos import build_for_macos  # noqa: E402

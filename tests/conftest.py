@@ -22,7 +22,7 @@ collect_ignore = [folder for folder, variable in NEEDS.items() if not os.environ
 @pytest.fixture(scope="session")
 def copied(tmp_path_factory):
     """A copy of the repository, as a repository of its own; tests use `checkout`."""
-    from tools.releases.torch_sessions import copy_repository  # needs nox, which the environments above do not have
+    from tools.sessions.copies import copy_repository
 
     root = tmp_path_factory.mktemp("copied") / "repository"
     copy_repository(root)

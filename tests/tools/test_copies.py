@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tools.packages import git
-from tools.releases import torch_sessions
+from tools.sessions import copies
 
 BUILT = 1_600_000_000_000_000_000  # when what is built beside the copy ended, in nanoseconds
 
@@ -20,7 +20,7 @@ def checkout(tmp_path, monkeypatch):
         (root / name).write_text(text)
     git(root, "init", "--quiet")
     git(root, "add", "known.cpp")
-    monkeypatch.setattr(torch_sessions, "ROOT", root)
+    monkeypatch.setattr(copies, "ROOT", root)
     return root
 
 
@@ -28,19 +28,19 @@ def test_a_copy_has_what_a_commit_would_have(checkout, tmp_path):
     target = tmp_path / "copy"
     target.mkdir()
     (target / "left over.cpp").write_text("of an earlier copy")
-    torch_sessions.copy_repository(target)
-    assert {path.name for path in torch_sessions.files(target)} == {"known.cpp", "new.cpp", ".gitignore"}
+    copies.copy_repository(target)
+    assert {path.name for path in copies.files(target)} == {"known.cpp", "new.cpp", ".gitignore"}
     assert git(target, "ls-files").split() == [".gitignore", "known.cpp", "new.cpp"]
 
 
 def test_only_what_changed_since_the_copy_before_is_newer_than_what_was_built(checkout, tmp_path):
     target = tmp_path / "copy"
-    torch_sessions.copy_repository(target)
-    for path in torch_sessions.files(target):
+    copies.copy_repository(target)
+    for path in copies.files(target):
         os.utime(path, ns=(BUILT, BUILT))
     (checkout / "known.cpp").write_text("changed while the build ran")
     os.utime(checkout / "known.cpp", ns=(BUILT - 1, BUILT - 1))
-    torch_sessions.copy_repository(target)
+    copies.copy_repository(target)
     assert (target / "known.cpp").read_text() == "changed while the build ran"
     assert (target / "known.cpp").stat().st_mtime_ns > BUILT
     assert (target / "new.cpp").stat().st_mtime_ns == BUILT

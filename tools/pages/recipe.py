@@ -22,7 +22,7 @@ import nox
 from tools._platform import usable_cores
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
-from tools.releases.torch_sessions import copy_folder
+from tools.sessions.copies import copy_folder
 from tools.sessions.environments import session_variables
 from tools.sessions.package_session import NOX, PYTEST
 from tools.sessions.stopwatch import Stopwatch

@@ -15,7 +15,7 @@ from pathlib import Path
 import nox
 
 from tools.packages import ROOT, Package, refuse
-from tools.releases.torch_sessions import copy_repository
+from tools.sessions.copies import copy_repository
 from tools.sessions.environments import Environment, holds, python_of, record_of, session_variables
 from tools.sessions.package_session import NOX, example_scripts
 from tools.sessions.wheel_quality import CHECKERS, check, new_folder

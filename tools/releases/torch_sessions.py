@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs nox sessions in a copy of the repository: for another release of PyTorch, its nightly build, or new packages."""
+"""Runs nox sessions in a copy of the repository that is for another release of PyTorch, or for its nightly build."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import nox
 from nox.command import CommandFailed
 
 from tools import torch_release
-from tools.new_package import LONGEST_NAME
-from tools.packages import ROOT, git, refuse
+from tools.packages import refuse
+from tools.sessions.copies import copy_repository
 from tools.sessions.environments import session_variables
 from tools.sessions.package_session import NOX
 from tools.sessions.stopwatch import Stopwatch
@@ -108,72 +106,3 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     page = wheelhouse.dist.parent / CHANGES
     page.parent.mkdir(exist_ok=True)
     page.write_text(f"{lines}\n" if lines else "", "utf-8")
-
-
-# Differs from the names in tests/tools/test_new_package.py, which may run at the same time.
-NAME = "openreg-gauge"
-# A second package, which is only linted: the formatter would break lines that the longest name makes too long.
-LONG_NAME = "openreg-".ljust(LONGEST_NAME, "z")
-DESCRIPTION = "A package made of the template, to see that it works"
-NEEDS = ("openreg-ops",)
-
-
-def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
-    """Creates packages from the template, then runs the repository's lint and the tests of one, without other edits."""
-    stopwatch = wheelhouse.stopwatch
-    with stopwatch.step(session.name, "install"):
-        session.install(NOX, "tomli")
-    wheels = wheelhouse.provide(session, list(NEEDS))
-    clone = Path(session.create_tmp()).resolve() / "repository"
-    shutil.rmtree(clone, ignore_errors=True)  # the copy of an earlier run contains its packages
-    copy_repository(clone)
-    # The copy has the same sources, so these are its wheels too.
-    (clone / "dist").mkdir()
-    for wheel in wheels.values():
-        shutil.copy2(wheel, clone / "dist")
-    # The environment in which wheels are built is shared, too.
-    shared = os.fspath(wheelhouse.cache(session).parent)
-    env = session_variables([])
-    with session.chdir(clone):
-        with stopwatch.step(session.name, "make"):
-            for name in (NAME, LONG_NAME):
-                session.run("python", "-m", "tools.new_package", name, DESCRIPTION, env=env)
-            session.run("python", "-m", "tools.providers", env=env)
-            git(clone, "add", "--all")
-        with stopwatch.step(session.name, "lint"):
-            session.run("python", "-m", "nox", "--envdir", shared, "-s", "lint", env=env)
-        with stopwatch.step(session.name, f"test-{NAME}"):
-            session.run("python", "-m", "nox", "--envdir", shared, "-s", f"test-{NAME}", env=env)
-
-
-def copy_repository(target: Path) -> None:
-    """Copies the files of the checkout, committed or not, into a new git repository, and stages them."""
-    shutil.rmtree(target / ".git", ignore_errors=True)
-    copy_folder(ROOT, target, {})
-    git(target, "init", "--quiet")
-    git(target, "add", "--all")
-
-
-def copy_folder(origin: Path, target: Path, changed: Mapping[str, str]) -> None:
-    """Copies the files of a folder that git tracks or does not ignore. `changed` has other texts for some, by path.
-
-    A file that is equal in an earlier copy keeps its modification time, and any other gets the current time. So the
-    object files of builds that are kept beside the copy are older than a source that has changed.
-    """
-    names = git(origin, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
-    wanted = {target / name: (origin / name).read_bytes() for name in names if name and (origin / name).is_file()}
-    wanted.update({target / name: text.encode() for name, text in changed.items()})
-    for path in files(target):
-        if path not in wanted:
-            path.unlink()
-    for path, content in wanted.items():
-        if not path.is_file() or path.read_bytes() != content:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            if (source := origin / path.relative_to(target)).is_file():
-                shutil.copymode(source, path)
-
-
-def files(folder: Path) -> list[Path]:
-    """Returns the files of a copy, without the folder .git."""
-    return [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts[:1]]
