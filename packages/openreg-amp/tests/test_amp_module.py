@@ -53,6 +53,7 @@ def test_an_exception_restores_the_state():
     assert state() == before
 
 
+@pytest.mark.covers("module.get_amp_supported_dtype")
 def test_an_unsupported_type_warns_and_leaves_autocast_off():
     with pytest.warns(UserWarning, match=r"openreg.*torch\.float16, torch\.bfloat16"):
         context = torch.autocast("openreg", dtype=torch.float64)
@@ -95,6 +96,7 @@ def test_autocast_can_be_enabled_without_a_context():
     assert state() == (False, torch.float16)
 
 
+@pytest.mark.covers("module.amp")
 def test_the_devices_own_context_needs_no_device():
     with torch.openreg.amp.autocast():
         assert state() == (True, torch.float16)
@@ -239,6 +241,7 @@ def test_inputs_are_cast_under_autocast_alone_and_on_this_device_alone():
             assert types(Context(), *tensors) == [torch.float16, torch.float64, torch.int64, torch.float32]
 
 
+@pytest.mark.covers("module.amp")
 def test_the_scaler_is_for_this_device():
     scaler = torch.openreg.amp.GradScaler(init_scale=8.0)
     assert isinstance(scaler, torch.amp.GradScaler)

@@ -111,6 +111,7 @@ def reached(operator, device, autocast_type, types, named=None):
     raise AssertionError(f"{operator} reached no autograd kernel")
 
 
+@pytest.mark.covers("registration.rules of AutocastPrivateUse1")
 def test_the_operators_with_rules_are_those_of_cuda():
     ours, theirs = with_rule("openreg"), with_rule("cuda")
     assert ours == theirs
@@ -125,6 +126,7 @@ def test_a_note_tells_which_operator_got_what():
     assert reached("aten::binary_cross_entropy", "cuda", half, (half,)) == ("refused", [])
 
 
+@pytest.mark.covers("registration.rules of AutocastPrivateUse1")
 @pytest.mark.parametrize("autocast_type", [torch.float16, torch.bfloat16], ids=str)
 def test_every_rule_does_what_cudas_does(autocast_type):
     different = {}

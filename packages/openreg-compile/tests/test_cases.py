@@ -83,6 +83,7 @@ def test_compiled_functions_give_what_they_give(kind):
     check(*TOGETHER[kind])
 
 
+@pytest.mark.covers("registration.Scheduling and PythonWrapperCodegen")
 @pytest.mark.endurance  # each in a graph of its own
 @pytest.mark.parametrize("name", CASES)
 def test_a_compiled_function_gives_what_it_gives(name):

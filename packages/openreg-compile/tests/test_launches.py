@@ -26,6 +26,7 @@ def double(x):
     return x * 2 + 1
 
 
+@pytest.mark.covers("registration.Scheduling and PythonWrapperCodegen")
 def test_a_compiled_call_returns_before_its_kernels_end(gate):
     compiled, x = torch.compile(double), torch.ones(8, device=DEVICE)
     compiled(x)

@@ -39,6 +39,7 @@ def test_the_order_of_imports_does_not_matter(python, first):
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
+@pytest.mark.covers("module._inductor_backend_init")
 def test_inductor_calls_the_devices_module_where_nothing_is_registered(python):
     done = python(
         """
@@ -54,6 +55,7 @@ def test_inductor_calls_the_devices_module_where_nothing_is_registered(python):
     assert (done.stdout, done.stderr) == ("openreg_compile.registration\n", "")
 
 
+@pytest.mark.covers("registration.register_device_op_overrides")
 def test_what_generated_python_says_of_devices_is_python():
     ops = registration.DeviceOps()
     lines = [ops.import_get_raw_stream_as("raw"), "handle = raw(0)", ops.synchronize(), ops.set_device(0)]
@@ -62,6 +64,7 @@ def test_what_generated_python_says_of_devices_is_python():
     assert found["handle"] == torch.openreg.current_stream(0).native_handle
 
 
+@pytest.mark.covers("registration.device_custom_pass of register_backend_for_device")
 def test_other_backends_of_pytorch_need_no_compiler_and_inductor_says_what_to_install(python, tmp_path):
     done = python(
         """
@@ -78,6 +81,7 @@ def test_other_backends_of_pytorch_need_no_compiler_and_inductor_says_what_to_in
     assert "no C++ compiler works here. Install one, such as g++" in done.stderr
 
 
+@pytest.mark.covers("registration.device_custom_pass of register_backend_for_device")
 def test_code_of_another_version_is_not_taken_from_the_cache(python):
     code = """
         import torch._inductor.config

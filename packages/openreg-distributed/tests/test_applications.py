@@ -24,6 +24,7 @@ SCHEDULES = [
 ]
 
 
+@pytest.mark.covers("registration.register_sharding of attention")
 @pytest.mark.parametrize("what", ON_TWO, ids=lambda what: what.__name__)
 def test_two_ranks(two, what):
     two.run(what)
@@ -34,11 +35,13 @@ def test_a_pipeline_with_several_stages_on_a_rank(two, name):
     two.run(applications.schedules, name)
 
 
+@pytest.mark.covers("registration.custom_ops of context_parallel")
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_attention_over_parts_of_a_sequence(two, is_causal):
     two.run(applications.contexts, is_causal)
 
 
+@pytest.mark.covers("registration.custom_ops of context_parallel")
 def test_attention_over_parts_of_a_sequence_takes_no_mask(two):
     for kind, text in two.run(applications.masked_context):
         assert kind == "NotImplementedError"
@@ -51,6 +54,7 @@ def test_what_pytorch_refuses_by_name_has_a_way_out(two):
         assert told["monitored barrier"][0] == "ValueError"
 
 
+@pytest.mark.covers("registration.c10d::TimerRegistry")
 def test_data_parallel_steps_are_timed_on_the_device(two):
     for times in two.run(applications.step_times):
         for part in ("forward_compute", "backward_compute", "backward_comm"):

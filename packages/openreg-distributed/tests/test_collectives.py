@@ -17,6 +17,7 @@ def test_layouts(two, call, layout):
     two.run(call, "float32", layout)
 
 
+@pytest.mark.covers("registration.torch.distributed.Backend.register_backend")
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_dtypes(two, call, dtype):
@@ -80,6 +81,7 @@ def test_groups_of_some_ranks(four):
     four.run(collectives.sub_groups)
 
 
+@pytest.mark.covers("registration.torch.distributed.Backend.register_backend")
 def test_the_group_has_the_name(two):
     assert two.run(collectives.names) == [("occl", "occl")] * 2
 

@@ -38,6 +38,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.covers("registration.register_sharding of aten::linear_backward")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_two_ranks(two, expected, kind):
     check(two.run(kind), expected)

@@ -115,6 +115,7 @@ def check(entries, autocast_type, expected_type):
     assert wrong == []
 
 
+@pytest.mark.covers("registration.rules of AutocastPrivateUse1")
 @pytest.mark.parametrize("dtype", LOWER, ids=str)
 def test_products_give_the_numbers_of_an_explicit_cast(entries, dtype):
     check(entries["lower"], dtype, dtype)

@@ -31,6 +31,7 @@ class HeldBackward(torch.autograd.Function):
         return gradient * 1, None
 
 
+@pytest.mark.covers("accelerator_hooks.hasPrimaryContext", "guard.getStream", "registration.a backward pass")
 @pytest.mark.parametrize("device", [0, 1])
 def test_a_backward_pass_runs_on_the_streams_of_the_forward_pass(device):
     x = torch.ones(8, device=f"openreg:{device}", requires_grad=True)
@@ -57,6 +58,7 @@ def test_a_backward_pass_leaves_the_current_streams_as_they_were():
     torch.openreg.synchronize()
 
 
+@pytest.mark.covers("guard.block")
 def test_gradients_of_two_streams_are_added_after_both(gate):
     x = torch.ones(SIZE, device="openreg", requires_grad=True)
     home = torch.openreg.current_stream()
@@ -85,6 +87,7 @@ def test_the_stream_that_called_backward_waits_for_the_gradients(gate):
     assert doubled.cpu().unique().tolist() == [2]
 
 
+@pytest.mark.covers("guard.recordDataPtrOnStream")
 def test_a_gradient_that_crosses_streams_is_not_reused_too_early(gate):
     x = torch.ones(SIZE, device="openreg", requires_grad=True)
     torch.openreg.synchronize()

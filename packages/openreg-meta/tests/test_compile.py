@@ -26,6 +26,7 @@ def fresh_compiler():
     torch.openreg.set_device(0)
 
 
+@pytest.mark.covers("registration.backends eager and aot_eager")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_module_computes_and_learns_the_same(backend):
     torch.manual_seed(0)
@@ -40,6 +41,7 @@ def test_a_module_computes_and_learns_the_same(backend):
     torch.testing.assert_close([parameter.grad for parameter in module.parameters()], expected)
 
 
+@pytest.mark.covers("device_interface.current_stream")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_compiled_function_keeps_its_stream(backend):
     stream = torch.openreg.Stream()
@@ -68,6 +70,7 @@ def test_what_the_compiler_asks_of_the_device_since_torch_2_15():
     assert not interface.is_gpu()  # which code would be generated for
 
 
+@pytest.mark.covers("device_interface.Event")
 def test_events_are_part_of_the_graph():
     def function(x):
         event = torch.openreg.Event()
@@ -80,6 +83,7 @@ def test_events_are_part_of_the_graph():
     assert compiled(torch.ones(2, device="openreg")).cpu().tolist() == [2, 2]
 
 
+@pytest.mark.covers("module.is_available")
 def test_the_number_of_devices_is_a_constant_of_the_graph():
     def function(x):
         return x + torch.openreg.device_count() if torch.openreg.is_available() else x
@@ -88,6 +92,7 @@ def test_the_number_of_devices_is_a_constant_of_the_graph():
     assert compiled(torch.ones(2, device="openreg")).cpu().tolist() == [3, 3]
 
 
+@pytest.mark.covers("device_interface.current_device")
 @pytest.mark.parametrize(
     "function",
     [
@@ -104,6 +109,13 @@ def test_what_may_change_breaks_the_graph_and_is_right(function):
         assert compiled(x).cpu().tolist() == [2, 2]
 
 
+@pytest.mark.covers(
+    "module.default_generators",
+    "module._get_generator",
+    "generator.graphsafe_set_state",
+    "generator.graphsafe_get_state",
+    "registration.register_graphsafe_rng_device_type",
+)
 @pytest.mark.parametrize("backend", ["aot_eager", "aot_eager_decomp_partition"])
 def test_a_compiled_checkpoint_draws_the_same_numbers_again(backend):
     def function(x):
@@ -118,6 +130,12 @@ def test_a_compiled_checkpoint_draws_the_same_numbers_again(backend):
         assert torch.equal((y == 0).cpu(), (x.grad == 0).cpu())
 
 
+@pytest.mark.covers(
+    "module.is_bf16_supported",
+    "device_interface.Stream",
+    "device_interface.exchange_device",
+    "device_interface.Worker.set_device",
+)
 def test_the_compiler_knows_the_device():
     for name in ("openreg", "openreg:0", "openreg:1", torch.device("openreg")):
         interface = get_interface_for_device(name)
@@ -148,6 +166,7 @@ def test_the_compiler_knows_the_device():
     assert not interface.is_triton_capable()
 
 
+@pytest.mark.covers("device_interface.register_interface_for_device")
 def test_importing_the_package_leaves_the_compiler_alone(python):
     result = python(
         """
@@ -163,6 +182,7 @@ assert type(torch._dynamo.__spec__) is type(sys.__spec__)
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.covers("device_interface.register_interface_for_device", "registration.register_graphsafe_rng_device_type")
 def test_the_compiler_may_be_imported_first(python_with_dynamo):
     result = python_with_dynamo(
         """
@@ -177,6 +197,7 @@ assert not torch.openreg.is_initialized()
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.covers("registration.torch.export")
 def test_a_program_is_exported_for_the_device():
     module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU()).to("openreg")
     x = torch.randn(4, 3, device="openreg")
@@ -184,6 +205,7 @@ def test_a_program_is_exported_for_the_device():
     torch.testing.assert_close(program.module()(x), module(x))
 
 
+@pytest.mark.covers("module.current_device", "module.is_initialized")
 def test_fake_tensors_take_the_current_device():
     before = torch.openreg.memory_stats(1)["allocation.all.allocated"]
     with FakeTensorMode(), torch.openreg.device(1):
@@ -205,6 +227,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.covers("registration.register_backend_for_device")
 @pytest.mark.parametrize(
     ("name", "mode"),
     [*((name, None) for name in FUNCTIONS), ("pointwise", "reduce-overhead"), ("pointwise", "max-autotune")],
@@ -248,6 +271,7 @@ print(registry.get_scheduling_for_device("openreg"), registry.get_custom_backend
 REGISTER = "registry.register_backend_for_device('openreg', 'scheduling', 'wrapper', 'cpp wrapper')"
 
 
+@pytest.mark.covers("registration.register_backend_for_device")
 @pytest.mark.parametrize("installed", [pytest.param(False, marks=pytest.mark.endurance), True])
 def test_a_package_that_generates_code_is_left_alone(python_with_dynamo, bring, installed):
     if installed:

@@ -43,12 +43,14 @@ distributed.destroy_process_group()
 """
 
 
+@pytest.mark.covers("module.device_count", "module.set_device", "module.is_initialized")
 @pytest.mark.parametrize("variables", [{"LOCAL_RANK": "1"}, {}], ids=["named", "by rank"])
 def test_a_mesh_chooses_the_device_of_its_rank(python, variables):
     result = python(MESH, **variables)
     assert result.stdout.split() == ["openreg", "1"], result.stderr
 
 
+@pytest.mark.covers("module.get_rng_state")
 def test_a_distributed_tensor_draws_from_the_devices_state(mesh):
     drawn = []
     for _ in range(2):
@@ -65,6 +67,7 @@ def test_a_distributed_tensor_draws_from_the_devices_state(mesh):
     assert torch.equal(*drawn)
 
 
+@pytest.mark.covers("module.Stream", "module.Event", "private_use1_hooks.resizePrivateUse1Bytes")
 def test_a_fully_sharded_module_trains(mesh):
     model = module()
     for layer in (model[0], model[2], model):
@@ -84,6 +87,7 @@ def test_the_older_fully_sharded_module_gives_its_state(mesh):
     assert {name: tuple(value.shape) for name, value in model.state_dict().items()} == {"weight": (8, 8), "bias": (8,)}
 
 
+@pytest.mark.covers("module.current_stream")
 def test_a_distributed_checkpoint_is_saved_and_loaded(tmp_path):
     saved = {"x": torch.arange(4.0, device="openreg:1")}
     with torch.openreg.device(1):  # PyTorch's writer waits for a stream of the current device only
@@ -94,6 +98,7 @@ def test_a_distributed_checkpoint_is_saved_and_loaded(tmp_path):
     assert loaded["x"].tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.covers("module.memory_stats", "module.memory_allocated", "module.memory_reserved")
 def test_the_memory_tracker_sees_what_operators_allocate(capsys):
     torch.openreg.reset_accumulated_memory_stats()  # other tests run out of memory on purpose
     model = module()

@@ -45,6 +45,7 @@ def test_other_devices_answer_as_ever():
         torch.ones(1, device="meta").__dlpack_device__()
 
 
+@pytest.mark.covers("registration.DLPack")
 def test_from_dlpack_shares_the_memory(tensor):
     for other in (torch.from_dlpack(tensor), torch.from_dlpack(Producer(tensor)), from_dlpack(to_dlpack(tensor))):
         assert other.device == tensor.device
@@ -154,6 +155,7 @@ def test_copy_is_another_memory(tensor):
     assert torch.from_dlpack(tensor, copy=False).data_ptr() == tensor.data_ptr()
 
 
+@pytest.mark.covers("registration.DLPack")
 @pytest.mark.parametrize("target", ["cpu", "openreg:0", "openreg:1"])
 @pytest.mark.parametrize("source", ["cpu", "openreg:0", "openreg:1"])
 def test_across_devices(source, target):

@@ -70,6 +70,7 @@ def assert_equal_steps(ours, theirs):
         assert all(map(torch.equal, mine[3], expected[3])), number
 
 
+@pytest.mark.covers("registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_")
 @pytest.mark.parametrize("device", ["openreg:0", "openreg:1"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_run_with_infinities_equals_that_of_the_cpu_step_by_step(name, device):

@@ -24,6 +24,7 @@ def capture(function, stream, **options):
     return graph, result
 
 
+@pytest.mark.covers("graph.capture_begin")
 def test_a_graph_computes_with_what_its_inputs_hold_at_the_replay(stream):
     x = torch.zeros(8, device=DEVICE)
     graph, y = capture(lambda: (x * 2 + 1).relu(), stream)
@@ -50,6 +51,7 @@ def make_step(seed: int):
     return model, step
 
 
+@pytest.mark.covers("module.Graph", "graph.replay")
 def test_a_training_step_is_captured_and_replayed_like_the_eager_one(stream):
     """With dropout: the replays draw the same numbers as the eager steps."""
     eager_model, eager_step = make_step(3)
@@ -69,6 +71,7 @@ def test_a_training_step_is_captured_and_replayed_like_the_eager_one(stream):
         assert torch.equal(a.cpu(), b.cpu())
 
 
+@pytest.mark.covers("graph.replay")
 def test_each_replay_draws_new_numbers_and_a_seed_repeats_them(stream):
     graph, noise = capture(lambda: torch.rand(1000, device=DEVICE), stream)
 
@@ -96,6 +99,7 @@ def test_a_users_generator_is_captured_too(stream):
     assert generator.get_offset() > before
 
 
+@pytest.mark.covers("generator.philox_state")
 @pytest.mark.skipif(not hasattr(torch.Generator, "philox_state"), reason="came with PyTorch 2.14")
 def test_a_reserved_place_in_the_sequence_moves_with_each_replay(stream):
     generator = torch.openreg.default_generators[0]
@@ -140,6 +144,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.covers("graph.capture_begin")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_captured_is_refused_with_the_reason(name, stream):
     function, message = REFUSED[name]
@@ -150,6 +155,7 @@ def test_what_cannot_be_captured_is_refused_with_the_reason(name, stream):
     assert (x + 1).sum().item() == 16  # the device and the stream work on
 
 
+@pytest.mark.covers("graph.instantiate")
 def test_a_graph_is_used_in_the_right_order(stream):
     graph = torch.accelerator.Graph()
     for call in (graph.replay, graph.pool, graph.instantiate):
@@ -168,6 +174,7 @@ def test_a_graph_is_used_in_the_right_order(stream):
     assert y.sum().item() == 4
 
 
+@pytest.mark.covers("module.is_current_stream_capturing", "guard.isStreamCapturing")
 def test_streams_report_that_they_capture(stream):
     graph = torch.accelerator.Graph()
     assert not stream.is_capturing()
@@ -178,6 +185,7 @@ def test_streams_report_that_they_capture(stream):
         assert not torch.openreg.is_current_stream_capturing()
 
 
+@pytest.mark.covers("graph.capture_end")
 def test_side_streams_join_a_capture(stream):
     side = torch.Stream(DEVICE)
     x = torch.ones(4, device=DEVICE)
@@ -205,6 +213,7 @@ def test_the_memory_of_a_graph_is_its_own(stream):
     assert all(other.cpu().unique().tolist() == [-1] for other in others)
 
 
+@pytest.mark.covers("host_allocator.release_pool", "graph.reset")
 def test_resetting_gives_the_memory_back(stream):
     def reserved():
         gc.collect()
@@ -219,6 +228,7 @@ def test_resetting_gives_the_memory_back(stream):
     assert reserved() == before
 
 
+@pytest.mark.covers("module.graph_pool_handle", "graph.pool")
 def test_graphs_share_a_pool(stream):
     x = torch.ones(1 << 20, device=DEVICE)
     first, y = capture(lambda: x + 1, stream)
@@ -232,6 +242,11 @@ def test_graphs_share_a_pool(stream):
     assert tuple(third.pool()) == tuple(handle)
 
 
+@pytest.mark.covers(
+    "host_allocator.begin_allocate_to_pool",
+    "host_allocator.end_allocate_to_pool",
+    "caching_host_allocator.get_current_stream",
+)
 def test_pinned_memory_is_copied_by_each_replay(stream):
     source = torch.ones(16).pin_memory()
     target = torch.empty(16, device=DEVICE)
@@ -265,6 +280,7 @@ def test_a_graph_can_be_dropped_while_it_runs(stream, gate):
     assert x.item() == 1
 
 
+@pytest.mark.covers("graph.enable_debug_mode", "graph.debug_dump")
 def test_a_dump_draws_the_operators(stream, tmp_path):
     graph = torch.accelerator.Graph()
     graph.enable_debug_mode()
@@ -276,6 +292,7 @@ def test_a_dump_draws_the_operators(stream, tmp_path):
         graph.debug_dump(str(tmp_path / "missing" / "graph.dot"))
 
 
+@pytest.mark.covers("module.graph")
 def test_the_context_captures_on_a_side_stream():
     x = torch.ones(4, device=DEVICE)
     graph = torch.openreg.Graph()
@@ -286,6 +303,7 @@ def test_the_context_captures_on_a_side_stream():
     assert y.cpu().tolist() == [2] * 4
 
 
+@pytest.mark.covers("module.Graph", "module.graph")
 def test_an_exception_inside_ends_the_capture():
     graph = torch.openreg.Graph()
     with pytest.raises(KeyError), torch.openreg.graph(graph):
@@ -298,6 +316,7 @@ def test_an_exception_inside_ends_the_capture():
     assert y.sum().item() == 2
 
 
+@pytest.mark.covers("caching_host_allocator.stream_is_capturing")
 def test_pinned_memory_may_come_and_go_in_a_capture(stream):
     targets = [torch.empty(16, device=DEVICE) for _ in range(3)]
 

@@ -44,6 +44,7 @@ def test_the_promised_script_works_as_it_stands(python):
     assert result.stderr == ""
 
 
+@pytest.mark.covers("registration.entry point torch.backends")
 def test_import_torch_is_enough(python):
     result = python("import torch" + WHOLE_BACKEND)
     assert result.stdout == "torch.float16 True\n", result.stderr

@@ -84,6 +84,7 @@ def capture(function):
     return graph, result
 
 
+@pytest.mark.covers("module.memory_snapshot")
 def test_a_capture_has_a_pool_that_lives_as_long_as_the_graph():
     x = torch.ones(1 << 20, device=DEVICE)
     free = openreg.mem_get_info()[0]
@@ -228,6 +229,7 @@ assert content(torch.empty(1000, device="openreg")) == {0xFF}
     assert (outcome.returncode, outcome.stderr) == (0, "")
 
 
+@pytest.mark.covers("registration.c10::reportMemoryUsageToProfiler")
 @pytest.mark.filterwarnings("ignore:torch.profiler does not record")
 def test_the_profiler_shows_memory_of_the_device():
     x = torch.ones(1 << 18, device=DEVICE)

@@ -56,6 +56,7 @@ def test_tied_weights_stay_tied(move):
     assert len(list(module.parameters())) == 1
 
 
+@pytest.mark.covers("registration.aten::_has_compatible_shallow_copy_type")
 @pytest.mark.parametrize("move", MOVES)
 def test_an_optimizer_made_before_trains_what_was_moved(move):
     module = Tied()

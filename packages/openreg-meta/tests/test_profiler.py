@@ -29,6 +29,7 @@ def said(stderr):
     return "".join(line for line in stderr.splitlines(keepends=True) if not any(one in line for one in kinetos))
 
 
+@pytest.mark.covers("module.synchronize")
 def test_the_profiler_waits_for_the_device_before_it_stops(gate):
     with profiler.profile(use_device="openreg"):
         gate.close()
@@ -46,6 +47,7 @@ def device_times(profiled):
     return {event.key: event.device_time_total for event in profiled.key_averages()}
 
 
+@pytest.mark.covers("registration.torch::profiler::impl::registerPrivateUse1Methods")
 def test_times_of_operators_are_those_of_the_device(capfd):
     x = torch.ones(1000, device="openreg:1")
     side = torch.openreg.Stream("openreg:1")
@@ -98,6 +100,7 @@ def test_a_capture_and_a_failed_device_have_no_times(capfd):
 # torch.profiler with ProfilerActivity.PrivateUse1.
 
 
+@pytest.mark.covers("registration.REGISTER_PRIVATEUSE1_PROFILER")
 @without_the_package
 def test_a_profile_of_the_device_says_once_what_is_missing(python_with_dynamo):
     result = python_with_dynamo(
@@ -188,6 +191,7 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert "UserWarning: torch.profiler " in result.stderr
 
 
+@pytest.mark.covers("registration.REGISTER_PRIVATEUSE1_PROFILER")
 @without_the_package
 def test_an_installed_profiler_is_left_alone(python_with_dynamo, bring):
     bring("profiler")

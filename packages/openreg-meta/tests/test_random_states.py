@@ -14,6 +14,7 @@ def draw(device="openreg"):
     return torch.rand(8, device=device).cpu()
 
 
+@pytest.mark.covers("module.get_rng_state", "module.set_rng_state")
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_forked_state_ends_with_its_block(device):
     torch.manual_seed(1)
@@ -36,6 +37,7 @@ def test_all_devices_are_forked_unless_some_are_named():
     assert all(torch.equal(draw(device), numbers) for device, numbers in zip(DEVICES, expected, strict=True))
 
 
+@pytest.mark.covers("module.device", "module.get_rng_state")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_a_checkpoint_drops_the_same_elements_when_it_computes_again(use_reentrant, device):
@@ -49,6 +51,7 @@ def test_a_checkpoint_drops_the_same_elements_when_it_computes_again(use_reentra
     assert torch.equal(dropped, (x.grad == 0).cpu())
 
 
+@pytest.mark.covers("module.set_rng_state")
 def test_a_checkpoint_leaves_the_state_as_if_there_were_none():
     layers = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 4), nn.Dropout(0.5)).to("openreg")
     x = torch.ones(3, 4, device="openreg", requires_grad=True)
@@ -67,6 +70,7 @@ def test_without_saved_states_a_checkpoint_drops_other_elements():
     assert not torch.equal((y == 0).cpu(), (x.grad == 0).cpu())
 
 
+@pytest.mark.covers("module._initialized")
 def test_pytorch_notices_when_a_checkpoint_is_the_first_use_of_the_device(python_with_dynamo):
     result = python_with_dynamo("""
 import torch

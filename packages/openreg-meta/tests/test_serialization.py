@@ -38,6 +38,7 @@ LOCATIONS = {
 }
 
 
+@pytest.mark.covers("registration.torch.save and torch.load")
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("name", LOCATIONS)
 def test_locations(tensor, name, legacy):
@@ -47,6 +48,7 @@ def test_locations(tensor, name, legacy):
     assert loaded.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.covers("registration.torch.save and torch.load")
 def test_without_an_index_the_current_device_is_meant(tensor):
     with torch.openreg.device(1):
         assert str(reload(tensor.cpu(), map_location="openreg").device) == "openreg:1"
@@ -100,6 +102,7 @@ def test_a_mapped_file(tensor, tmp_path):
     assert str(on_device["all"].device) == DEVICE
 
 
+@pytest.mark.covers("registration.torch.save and torch.load")
 def test_views_and_shared_storages_stay_so(tensor):
     loaded = reload({"whole": tensor, "view": tensor.reshape(2, 3).t()[1:]})
     assert loaded["view"].stride() == (1, 3)
@@ -176,6 +179,7 @@ def test_deep_copies_keep_what_was_shared(tensor):
 # The hint that files keep.
 
 
+@pytest.mark.covers("module.is_resident")
 def test_the_hint_is_off_until_it_is_set(tensor):
     assert not torch.openreg.is_resident(tensor)
     torch.openreg.set_resident(tensor)
@@ -184,6 +188,7 @@ def test_the_hint_is_off_until_it_is_set(tensor):
     assert not torch.openreg.is_resident(tensor)
 
 
+@pytest.mark.covers("module.set_resident", "module.is_resident", "registration.torch::jit::TensorBackendMetaRegistry")
 def test_files_keep_the_hint(tensor):
     torch.openreg.set_resident(tensor)
     for weights_only in (True, False):
@@ -195,6 +200,7 @@ def test_files_keep_the_hint(tensor):
     assert not torch.openreg.is_resident(reload(tensor.clone()))
 
 
+@pytest.mark.covers("registration.torch::jit::TensorBackendMetaRegistry")
 def test_the_hint_belongs_to_the_tensor_not_to_its_memory(tensor):
     torch.openreg.set_resident(tensor)
     assert torch.openreg.is_resident(tensor.detach())
@@ -206,6 +212,7 @@ def test_the_hint_belongs_to_the_tensor_not_to_its_memory(tensor):
     assert torch.openreg.is_resident(tensor)
 
 
+@pytest.mark.covers("module.set_resident")
 def test_the_host_has_no_such_hint():
     assert not torch.openreg.is_resident(torch.ones(2))
     with pytest.raises(RuntimeError, match=r"on cpu.*move it with \.to\('openreg'\)"):

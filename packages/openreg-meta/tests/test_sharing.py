@@ -130,6 +130,7 @@ def test_a_view_keeps_its_place_and_its_storage(worker):
     assert worker(read, view) == view.tolist()
 
 
+@pytest.mark.covers("registration.reducers of torch.multiprocessing")
 def test_writes_are_seen_on_both_sides(worker):
     tensor = torch.zeros(1000, device=DEVICE)
     worker(keep, "x", tensor[:3])
@@ -211,6 +212,7 @@ def test_sending_waits_for_what_was_launched(worker, gate):
     assert worker(read, tensor) == [4, 4, 4]
 
 
+@pytest.mark.covers("module.ipc_collect")
 def test_memory_is_not_reused_while_a_receiver_has_it(worker):
     tensor = torch.full((MIB,), 7, dtype=torch.uint8, device=DEVICE)
     before = allocated()

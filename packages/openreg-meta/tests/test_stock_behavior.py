@@ -20,6 +20,7 @@ DEVICES = range(2)
 # `ProfilerActivity.OPENREG`; `Tensor.pin_memory("openreg")`.
 
 
+@pytest.mark.covers("registration.torch.utils.generate_methods_for_privateuse1_backend")
 def test_tensors_storages_modules_and_sequences_move_by_name():
     x = torch.arange(4.0)
     assert not x.is_openreg
@@ -118,6 +119,7 @@ def test_a_forked_child_gets_an_error(python):
 # Autograd's device threads are named `pt_autograd_<i>`.
 
 
+@pytest.mark.covers("guard.deviceCount")
 @pytest.mark.skipif(not IS_LINUX, reason="reads thread names from /proc")
 def test_autograd_threads_have_their_names():
     x = torch.ones(2, device="openreg:1", requires_grad=True)

@@ -33,6 +33,7 @@ def test_there_are_two_devices_by_default():
     assert torch.accelerator.device_count() == len(DEVICES)
 
 
+@pytest.mark.covers("module.the module itself")
 def test_the_module_has_three_names():
     import torch_openreg.openreg
 
@@ -75,11 +76,13 @@ def test_the_module_has_the_function(name):
     assert name in torch.openreg.__all__
 
 
+@pytest.mark.covers("module.init")
 def test_init_is_seen():
     torch.openreg.init()
     assert torch.openreg.is_initialized()
 
 
+@pytest.mark.covers("module.current_device")
 def test_current_device_is_set_by_index_name_and_device():
     for wanted in (1, "openreg:0", torch.device("openreg:1")):
         torch.openreg.set_device(wanted)
@@ -155,6 +158,7 @@ def test_seeding_one_device_leaves_the_other_alone():
     assert torch.openreg.default_generators[0].initial_seed() == torch.openreg.default_generators[1].initial_seed()
 
 
+@pytest.mark.covers("module.manual_seed_all")
 def test_torch_manual_seed_seeds_the_devices():
     torch.manual_seed(5)
     one = torch.randn(8, device="openreg").cpu()
@@ -165,6 +169,7 @@ def test_torch_manual_seed_seeds_the_devices():
 # Mixed precision, memory statistics, the cache.
 
 
+@pytest.mark.covers("module.get_amp_supported_dtype", "module.amp")
 def test_mixed_precision_names():
     assert torch.float16 in torch.openreg.get_amp_supported_dtype()
     x = torch.ones(2, 2, device="openreg")
@@ -172,6 +177,7 @@ def test_mixed_precision_names():
         assert (x @ x).dtype is torch.float16
 
 
+@pytest.mark.covers("module.memory_reserved")
 def test_memory_statistics_follow_a_tensor():
     gc.collect()  # what earlier tests left in reference cycles
     torch.openreg.empty_cache()

@@ -115,6 +115,7 @@ def test_resizing_shows_in_its_tensors():
     assert tensor.tolist() == [2, 2, 2, 2]
 
 
+@pytest.mark.covers("registration.UntypedStorage.byteswap")
 def test_swapping_bytes():
     storage = torch.tensor([1, 256], dtype=torch.int16, device=DEVICE).untyped_storage()
     assert storage.byteswap(torch.int16) is None

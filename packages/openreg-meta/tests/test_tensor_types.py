@@ -27,6 +27,7 @@ def type_of(dtype):
     return getattr(torch.openreg, NAMES[dtype].removeprefix("torch.openreg."))
 
 
+@pytest.mark.covers("module.FloatTensor")
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if NAMES[dtype]], ids=str)
 def test_what_a_tensor_names_as_its_type_exists(dtype):
     found = type_of(dtype)
@@ -68,6 +69,7 @@ def test_another_dtype_is_another_type():
     assert not isinstance(x.cpu(), torch.openreg.FloatTensor)
 
 
+@pytest.mark.covers("module.FloatTensor")
 @pytest.mark.parametrize("wanted", ["torch.openreg.HalfTensor", torch.openreg.HalfTensor])
 def test_tensors_and_modules_are_moved_and_converted(wanted):
     for x in (torch.arange(3.0), torch.arange(3.0, device="openreg:0")):

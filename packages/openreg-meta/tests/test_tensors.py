@@ -90,6 +90,7 @@ def test_streams_are_ordered_by_events(gate):
     assert total.item() == 3000
 
 
+@pytest.mark.covers("registration.torch.save and torch.load")
 def test_saved_tensors_load_where_they_were_and_elsewhere():
     x = torch.arange(6.0, device="openreg:1").reshape(2, 3)
     file = io.BytesIO()
@@ -107,6 +108,7 @@ def test_saved_tensors_load_where_they_were_and_elsewhere():
         assert torch.equal(moved.cpu(), x.cpu())
 
 
+@pytest.mark.covers("registration.aten::_has_compatible_shallow_copy_type")
 def test_moving_a_module_keeps_parameters_and_tied_weights():
     module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
     module[1].weight = module[0].weight
@@ -119,6 +121,7 @@ def test_moving_a_module_keeps_parameters_and_tied_weights():
     assert all(item.is_openreg for item in optimizer.param_groups[0]["params"])
 
 
+@pytest.mark.covers("allocator.is_simple_data_ptr", "allocator.copy_data")
 def test_a_lazy_clone_is_copied_on_the_first_write():
     x = torch.arange(4.0, device="openreg:1")
     clone = torch._lazy_clone(x)
@@ -127,6 +130,7 @@ def test_a_lazy_clone_is_copied_on_the_first_write():
     assert x.data_ptr() != clone.data_ptr()
 
 
+@pytest.mark.covers("module.sparse")
 def test_legacy_type_names_need_no_classes():
     x = torch.zeros(2).type("torch.openreg.DoubleTensor")
     assert (x.device.type, x.dtype) == ("openreg", torch.float64)
@@ -156,6 +160,7 @@ def test_a_state_dict_moves_between_devices():
     assert target.num_batches_tracked.item() == 1
 
 
+@pytest.mark.covers("accelerator_hooks.isPinnedPtr")
 def test_the_data_loader_pins_its_batches():
     data = TensorDataset(torch.arange(10.0), torch.arange(10))
     batches = list(DataLoader(data, batch_size=5, pin_memory=True))

@@ -28,6 +28,7 @@ def values(dtype=torch.float32):
     return torch.arange(4 * 6 * 5).remainder(50).view(4, 6, 5).to(dtype)
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 @pytest.mark.parametrize(("source", "destination"), DIRECTIONS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_direction_and_layout(source, destination, layout):
@@ -151,6 +152,9 @@ def test_without_non_blocking_pinned_memory_waits(gate):
     assert back.tolist() == [1.0] * 16
 
 
+@pytest.mark.covers(
+    "host_allocator.record_event", "caching_host_allocator.record_stream", "caching_host_allocator.query_event"
+)
 def test_pinned_memory_that_is_freed_is_not_reused_too_early(gate):
     x = torch.empty(1024, device=DEVICE)
     host = torch.full((1024,), 3.0).pin_memory()

@@ -58,6 +58,7 @@ def test_no_elements_and_no_dimensions():
     assert (x.dim(), x.untyped_storage().nbytes()) == (0, 4)
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 def test_every_factory_makes_its_tensor_here():
     like = torch.ones(2, 3)
     factories = {

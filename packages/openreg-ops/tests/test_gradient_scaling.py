@@ -12,6 +12,7 @@ def one(value=1.0, dtype=torch.float32, device=DEVICE):
     return torch.tensor([value], dtype=dtype, device=device)
 
 
+@pytest.mark.covers("registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_")
 @pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan"), 4.0])
 def test_gradients_are_unscaled_and_checked(bad):
     gradients = [torch.tensor([2.0, 8.0], device=DEVICE), torch.tensor([bad], device=DEVICE)]

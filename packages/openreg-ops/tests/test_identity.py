@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parameters, data and storages keep their identity when tensors move, and record_stream() protects memory."""
 
+import pytest
 import torch
 from parity import DEVICE
 
 
+@pytest.mark.covers("registration.aten::_has_compatible_shallow_copy_type")
 def test_parameters_stay_the_same_objects():
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
     net[1].weight = net[0].weight
@@ -39,6 +41,7 @@ def test_the_same_storage_is_shared_after_a_move():
     assert module.a.device.type == module.b.device.type == DEVICE
 
 
+@pytest.mark.covers("device_allocator.recordStream", "registration.aten::record_stream")
 def test_a_recorded_stream_keeps_memory_from_being_reused(gate):
     stream = torch.openreg.Stream()
     for record in (True, False):

@@ -82,6 +82,7 @@ def compare(*args, tolerance=CLOSE, **options):
         torch.testing.assert_close(mine.cpu(), expected, **tolerance)
 
 
+@pytest.mark.covers("registration.attention on nested tensors of layout torch.jagged")
 @pytest.mark.no_sync(strict=True)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("lengths", [(2, 3, 1), (7,), (1, 1), (40, 3)], ids=str)

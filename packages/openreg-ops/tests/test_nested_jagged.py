@@ -57,6 +57,7 @@ def test_every_operator_of_pytorchs_table_is_called_by_a_sample(monkeypatch):
     assert sorted(map(str, set(JAGGED_OPS_TABLE) - called)) == []
 
 
+@pytest.mark.covers("registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward")
 def test_padding_and_back():
     x = jagged(DEVICE)
     values, offsets = x.values(), x.offsets()

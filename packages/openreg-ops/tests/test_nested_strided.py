@@ -34,6 +34,7 @@ def assert_same(ours, theirs):
             torch.testing.assert_close(part.detach().cpu(), other_part.detach(), equal_nan=True, **CLOSE)
 
 
+@pytest.mark.covers("registration.kernels of NestedTensorPrivateUse1")
 @pytest.mark.no_sync(strict=True)
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_call_gives_what_the_cpu_gives_without_waiting(name, allow_sync):
@@ -75,6 +76,7 @@ def registered(key):
     return set(torch._C._dispatch_get_registrations_for_dispatch_key(key))
 
 
+@pytest.mark.covers("registration.kernels of NestedTensorPrivateUse1")
 def test_every_function_of_the_cpu_is_there():
     ours, theirs = (registered(key) for key in KEYS)
     assert sorted(theirs - ours) == []

@@ -63,6 +63,7 @@ def assert_on_the_cpu(ours, theirs):
 # What they are
 
 
+@pytest.mark.covers("registration.kernels of QuantizedPrivateUse1")
 @of_every_kind
 def test_integers_and_parameters(tensor):
     there = tensor.to(DEVICE)
@@ -106,6 +107,7 @@ def test_there_and_back(tensor):
     assert there.to(DEVICE) is there
 
 
+@pytest.mark.covers("registration.kernels of QuantizedPrivateUse1")
 @of_every_kind
 def test_copies_and_files(tensor):
     there = tensor.to(DEVICE)

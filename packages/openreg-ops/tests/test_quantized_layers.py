@@ -73,6 +73,7 @@ def converted(device):
     return quantization.convert(network)
 
 
+@pytest.mark.covers("registration.kernels of torch.ops.quantized")
 @pytest.mark.usefixtures("engine")
 def test_a_network_in_eager_mode():
     reference, ours = converted("cpu"), converted(DEVICE)

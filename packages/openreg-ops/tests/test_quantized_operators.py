@@ -15,6 +15,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.covers("registration.kernels of torch.ops.quantized")
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_an_operator_gives_what_the_cpu_gives(name):
     for sample in samples.SAMPLES[name]:
@@ -31,6 +32,7 @@ NAMES = torch._C._dispatch_get_all_op_names()
 LIBRARIES = ("aten::", "quantized::", "sparse::")  # torch.ops._quantized has copies of some for phones
 
 
+@pytest.mark.covers("registration.kernels of QuantizedPrivateUse1")
 def test_the_device_has_what_the_cpu_has():
     mine = {name for name in NAMES if has_kernel(name, "QuantizedPrivateUse1")}
     assert {name for name in NAMES if has_kernel(name, "QuantizedCPU") and name.startswith(LIBRARIES)} <= mine

@@ -29,6 +29,7 @@ def empty(*shape, dtype=torch.float32, device=DEVICE):
     return torch.empty(shape, dtype=dtype, device=device)
 
 
+@pytest.mark.covers("generator.set_current_seed")
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_seed_repeats_the_numbers(name):
     draw = DRAWS[name]
@@ -41,6 +42,7 @@ def test_a_seed_repeats_the_numbers(name):
     assert not draw(empty(1000)).cpu().equal(first)
 
 
+@pytest.mark.covers("generator.set_state")
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_state_repeats_the_numbers(name):
     draw = DRAWS[name]

@@ -8,6 +8,7 @@ from parity import DEVICE, is_busy
 pytestmark = pytest.mark.no_fallback
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 def test_a_larger_tensor_keeps_its_values():
     x = torch.arange(6.0, device=DEVICE).view(2, 3)
     assert x.resize_(4, 5) is x
@@ -66,6 +67,7 @@ def test_resize_as():
     assert (x.shape, x.stride()) == (like.shape, like.stride())
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 def test_set_to_another_tensor():
     x, y = torch.empty(0, device=DEVICE), torch.arange(6.0, device=DEVICE).view(2, 3).t()
     assert x.set_(y) is x

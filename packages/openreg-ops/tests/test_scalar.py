@@ -30,6 +30,7 @@ if hasattr(torch, "bcomplex32"):  # since PyTorch 2.14
     NUMBERS[torch.bcomplex32] = 1 - 2j
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 @pytest.mark.filterwarnings("ignore:BComplex32 support is experimental")
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_dtype(dtype):

@@ -32,6 +32,7 @@ def assert_same(ours, theirs, device=DEVICE):
             assert one == other
 
 
+@pytest.mark.covers("registration.kernels of SparsePrivateUse1", "registration.kernels of SparseCsrPrivateUse1")
 @pytest.mark.parametrize("key", [COO, COMPRESSED])
 def test_each_operator_of_the_cpu_has_a_kernel(key):
     """Those of PyTorch's own namespace; c10d has one for process groups of the CPU."""

@@ -53,6 +53,11 @@ def assert_alike(ours, theirs, *, values=True):
             torch.testing.assert_close(one.cpu(), other, equal_nan=True)
 
 
+@pytest.mark.covers(
+    "registration.kernels of SparsePrivateUse1",
+    "registration.kernels of SparseCsrPrivateUse1",
+    "registration.at::native::flatten_indices_stub",
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("key", "name"), OPERATORS)
 def test_an_operator_gives_what_the_cpu_gives(key, name, dtype):

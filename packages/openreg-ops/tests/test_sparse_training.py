@@ -65,6 +65,7 @@ def attempt(*args):
         return None, error
 
 
+@pytest.mark.covers("registration.kernels of SparsePrivateUse1")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_step_with_a_sparse_gradient(model, optimizer):
@@ -113,6 +114,7 @@ def test_scaled_gradients():
     torch.testing.assert_close(*results)
 
 
+@pytest.mark.covers("registration.kernels of SparseCsrPrivateUse1")
 @pytest.mark.parametrize("convert", [torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr, torch.Tensor.to_sparse_csc])
 def test_a_graph_convolution(convert):
     """A product with a sparse matrix of neighbors, forward and backward."""

@@ -68,6 +68,7 @@ def compare(module, x, sizes, *, layout=lambda part: part, **tolerance):
     assert_same((ours.running_mean, ours.running_var), (theirs.running_mean, theirs.running_var), **tolerance)
 
 
+@pytest.mark.covers("registration.the operators of SyncBatchNorm")
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("dims", SHAPES)
 def test_parts_of_a_batch_together_are_the_whole(dims, affine):

@@ -31,6 +31,7 @@ WAITS = {
 }
 
 
+@pytest.mark.covers("module.set_sync_debug_mode")
 @pytest.mark.parametrize("name", WAITS)
 def test_what_makes_the_host_wait_is_refused(name):
     x = torch.ones(4, device=DEVICE)
@@ -56,6 +57,7 @@ def test_a_copy_that_waits_for_its_kernel_too_is_warned_of_once():
     assert len([warning for warning in caught if "waits" in str(warning.message)]) == 1
 
 
+@pytest.mark.covers("module.set_sync_debug_mode")
 def test_what_lets_the_host_go_on_is_allowed():
     x = torch.ones(4, 4, device=DEVICE, requires_grad=True)
     pinned = torch.ones(4, 4).pin_memory()

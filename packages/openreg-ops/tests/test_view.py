@@ -28,6 +28,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.covers("registration.the minimal set of operators")
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_shares_memory_and_launches_nothing(name):
     x = torch.arange(24.0).view(2, 3, 4)

@@ -119,6 +119,7 @@ def test_streams_of_two_devices_have_their_work_and_their_names(tmp_path):
     assert {event.device_index for event in found.profiler.events() if event.name == "aten::mul"} >= {1}
 
 
+@pytest.mark.covers("registration.REGISTER_PRIVATEUSE1_PROFILER")
 def test_every_task_of_every_replay_of_a_graph_is_there_once(tmp_path):
     stream, graph = torch.Stream(DEVICE), torch.accelerator.Graph()
     x = torch.ones(4, device=DEVICE)

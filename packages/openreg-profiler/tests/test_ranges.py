@@ -19,6 +19,7 @@ def x():
     return x
 
 
+@pytest.mark.covers("module.profiler")
 def test_ranges_are_on_the_host_and_on_the_device(x, tmp_path):
     with profiled(tmp_path) as found:
         assert profiler.push("outer") == 0

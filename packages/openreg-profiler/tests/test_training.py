@@ -32,6 +32,7 @@ def training():
     return step
 
 
+@pytest.mark.covers("registration.REGISTER_PRIVATEUSE1_PROFILER")
 def test_every_kernel_of_a_step_is_there_once_inside_its_operator(training, tmp_path):
     with profiled(tmp_path) as found, count_launches() as count:
         training()

@@ -24,6 +24,13 @@ def test_this_file_knows_every_name_of_the_interface():
     assert set(accelerator.__all__) == TESTED | DEPRECATED | NOT_OFFERED
 
 
+@pytest.mark.covers(
+    "module.is_available",
+    "module.device_count",
+    "accelerator_hooks.isBuilt",
+    "accelerator_hooks.isAvailable",
+    "guard.deviceCount",
+)
 def test_openreg_is_the_accelerator():
     assert accelerator.is_available()
     assert accelerator.current_accelerator() == torch.device("openreg")
@@ -31,6 +38,7 @@ def test_openreg_is_the_accelerator():
     assert accelerator.device_count() == openreg.device_count() == 2
 
 
+@pytest.mark.covers("guard.type", "guard.exchangeDevice", "guard.getDevice", "guard.setDevice")
 def test_devices_are_chosen():
     accelerator.set_device_index(1)
     assert accelerator.current_device_index() == openreg.current_device() == 1
@@ -47,6 +55,7 @@ def test_a_bare_index_means_the_accelerator():
     assert torch.device(1) == torch.device("openreg:1")
 
 
+@pytest.mark.covers("guard.getStream")
 def test_streams_are_set_and_read():
     stream = torch.Stream(device="openreg:1")
     accelerator.set_stream(stream)
@@ -55,6 +64,7 @@ def test_streams_are_set_and_read():
     assert accelerator.current_stream(0) == openreg.default_stream(0)
 
 
+@pytest.mark.covers("guard.synchronizeDevice")
 @pytest.mark.parametrize("device", [None, 0, "openreg", "openreg:0", torch.device("openreg:0")])
 def test_synchronizing_waits_for_one_device(device, gate):
     openreg._sleep(40_000_000)  # a pause, because a gate would hold both devices
@@ -77,6 +87,12 @@ def test_the_capability_is_a_table_of_dtypes():
     assert torch.float32 in accelerator.get_device_capability(1)["supported_dtypes"]
 
 
+@pytest.mark.covers(
+    "device_allocator.emptyCache",
+    "device_allocator.resetAccumulatedStats",
+    "device_allocator.resetPeakStats",
+    "device_allocator.getMemoryInfo",
+)
 def test_memory_is_counted_and_released():
     accelerator.empty_cache()
     free, total = accelerator.get_memory_info()
@@ -96,6 +112,7 @@ def test_memory_is_counted_and_released():
     assert accelerator.memory_stats()["allocation.all.allocated"] == 0
 
 
+@pytest.mark.covers("host_allocator.empty_cache")
 def test_pinned_memory_is_released():
     accelerator.empty_host_cache()
     before = openreg.host_memory_stats()["allocated_bytes.current"]
@@ -105,6 +122,7 @@ def test_pinned_memory_is_released():
     assert openreg.host_memory_stats()["allocated_bytes.current"] == before
 
 
+@pytest.mark.covers("device_allocator.initialized")
 def test_before_first_use_there_are_no_statistics(succeed):
     succeed("""
         import torch, openreg_runtime

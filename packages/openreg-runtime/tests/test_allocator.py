@@ -22,6 +22,7 @@ def allocate(size, device="openreg:0"):
     return torch.UntypedStorage(size, device=device)
 
 
+@pytest.mark.covers("module.memory_allocated")
 def test_memory_is_counted_on_its_device_in_blocks_of_512_bytes():
     before = [openreg.memory_allocated(device) for device in range(2)]
     small, large = allocate(1, "openreg:1"), allocate(513, "openreg:1")
@@ -36,6 +37,7 @@ def test_memory_is_counted_on_its_device_in_blocks_of_512_bytes():
     assert openreg.memory_allocated(1) == before[1]
 
 
+@pytest.mark.covers("allocator.allocate")
 def test_memory_comes_from_the_current_device_unless_one_is_named():
     with openreg.device(1):
         assert allocate(8, "openreg").device.index == 1
@@ -81,6 +83,7 @@ def test_blocks_do_not_overlap_and_neighbors_join_when_freed():
     assert allocate(1 * MIB).data_ptr() == first  # all of it is one block again
 
 
+@pytest.mark.covers("module.empty_cache")
 def test_a_cached_segment_goes_back_when_the_cache_is_emptied():
     openreg.empty_cache()
     free = openreg.mem_get_info()[0]
@@ -98,6 +101,7 @@ def test_a_cached_segment_goes_back_when_the_cache_is_emptied():
     assert stats["num_device_alloc"] == stats["num_device_free"] > 0
 
 
+@pytest.mark.covers("module.empty_cache")
 def test_emptying_the_cache_waits_for_work_that_uses_it(gate):
     storage = allocate(30 * MIB)
     gate.close()
@@ -109,6 +113,12 @@ def test_emptying_the_cache_waits_for_work_that_uses_it(gate):
     assert openreg.memory_reserved() == 0
 
 
+@pytest.mark.covers(
+    "module.max_memory_allocated",
+    "module.max_memory_reserved",
+    "module.reset_peak_memory_stats",
+    "module.reset_accumulated_memory_stats",
+)
 def test_peaks_and_sums_start_anew():
     openreg.reset_peak_memory_stats()
     base = openreg.memory_allocated()
@@ -125,6 +135,7 @@ def test_peaks_and_sums_start_anew():
     assert stats["num_device_alloc"] == 0
 
 
+@pytest.mark.covers("module.mem_get_info", "device_allocator.getMemoryInfo")
 def test_free_memory_and_capacity_are_what_the_driver_says(driver):
     with openreg.device(1):
         assert openreg.mem_get_info(1) == driver.memory_info()
@@ -155,6 +166,7 @@ SIZES = st.one_of(st.integers(1, 4 * KIB), st.integers(1, 3 * MIB), st.sampled_f
 STEPS = st.lists(st.tuples(SIZES, st.integers(0, 2), st.integers(0, 10**6)), max_size=40)
 
 
+@pytest.mark.covers("device_allocator.getDeviceStats")
 @settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_statistics_agree_with_each_other_and_with_a_model(steps):
@@ -197,6 +209,7 @@ def test_contents_survive_the_life_of_their_neighbors(driver):
 SMALL_DEVICE = {"OPENREG_DEVICE_MEMORY": "64MiB"}
 
 
+@pytest.mark.covers("allocator.allocate", "registration.c10::OutOfMemoryError")
 def test_out_of_memory_is_pytorchs_error_and_says_what_to_do(succeed):
     succeed(
         """

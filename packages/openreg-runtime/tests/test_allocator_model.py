@@ -116,6 +116,7 @@ def test_random_use_agrees_with_the_model(steps):
     assert (openreg.memory_reserved(), openreg.mem_get_info()[0]) == (reserved, free)
 
 
+@pytest.mark.covers("module.caching_allocator_alloc")
 def test_a_raw_allocation_belongs_to_its_stream_and_device():
     stream, before = openreg.Stream(1), openreg.memory_allocated(1)
     address = openreg.caching_allocator_alloc(3000, 1, stream)
@@ -128,6 +129,7 @@ def test_a_raw_allocation_belongs_to_its_stream_and_device():
     assert openreg.memory_allocated(1) == before
 
 
+@pytest.mark.covers("module.caching_allocator_delete")
 def test_an_address_is_deleted_once_and_only_by_who_got_it():
     address = openreg.caching_allocator_alloc(3000)
     for wrong in (address + 512, 4096):

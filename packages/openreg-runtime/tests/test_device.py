@@ -61,6 +61,7 @@ def test_choosing_an_unknown_device_is_refused(choose, index):
     assert openreg.current_device() == 0
 
 
+@pytest.mark.covers("guard.setDevice")
 @pytest.mark.parametrize(
     "make",
     [
@@ -99,6 +100,7 @@ def test_a_device_is_an_index_a_string_or_a_torch_device(device):
         assert openreg.current_stream(device).device_index == 1
 
 
+@pytest.mark.covers("module.set_device")
 @pytest.mark.parametrize("unchanged", [-1, -5, None, "openreg", torch.device("openreg")])
 def test_what_names_no_device_leaves_the_current_one(unchanged):
     openreg.set_device(1)
@@ -109,6 +111,7 @@ def test_what_names_no_device_leaves_the_current_one(unchanged):
     assert openreg.current_device() == 1
 
 
+@pytest.mark.covers("module.device")
 def test_the_context_gives_the_device_before_back():
     with openreg.device(1):
         assert openreg.current_device() == 1
@@ -131,6 +134,7 @@ def test_a_context_may_be_entered_inside_itself():
     assert openreg.current_device() == 0
 
 
+@pytest.mark.covers("module.device_of")
 def test_device_of_takes_the_device_of_an_object():
     with openreg.device_of(torch.UntypedStorage(8, device="openreg:1")):
         assert openreg.current_device() == 1
@@ -138,6 +142,7 @@ def test_device_of_takes_the_device_of_an_object():
         assert openreg.current_device() == 0
 
 
+@pytest.mark.covers("module._exchange_device", "module._maybe_exchange_device")
 def test_exchanging_gives_the_device_before():
     assert openreg._exchange_device(1) == 0
     assert openreg._exchange_device(0) == 1
@@ -157,6 +162,7 @@ def test_the_current_device_belongs_to_the_thread():
     assert openreg.current_device() == 1
 
 
+@pytest.mark.covers("module.get_device_properties", "module.get_device_name")
 def test_properties_describe_the_device():
     properties = openreg.get_device_properties("openreg:1")
     assert properties.name == openreg.get_device_name(1) == "OpenReg simulated accelerator"
@@ -165,6 +171,7 @@ def test_properties_describe_the_device():
     assert (properties.major, properties.minor) >= (1, 0)
 
 
+@pytest.mark.covers("module.get_device_capability", "module.is_bf16_supported", "guard.getDeviceCapability")
 def test_the_capability_lists_dtypes_that_kernels_take():
     dtypes = openreg.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64} <= set(dtypes)
@@ -173,11 +180,13 @@ def test_the_capability_lists_dtypes_that_kernels_take():
     assert openreg.is_bf16_supported()
 
 
+@pytest.mark.covers("module.can_device_access_peer")
 def test_devices_address_each_others_memory_but_not_as_peers_of_themselves():
     assert openreg.can_device_access_peer(0, 1)
     assert not openreg.can_device_access_peer("openreg:1", 1)
 
 
+@pytest.mark.covers("module.device_stats")
 def test_statistics_count_the_work_of_one_device(driver):
     openreg.reset_device(0)
     openreg.reset_device(1)
@@ -194,6 +203,7 @@ def test_statistics_count_the_work_of_one_device(driver):
     assert openreg.device_stats(1).copies == 0
 
 
+@pytest.mark.covers("module._utils._get_device_index")
 def test_a_location_to_load_to_means_the_current_device_unless_it_has_a_number():
     openreg.set_device(1)
     assert openreg._utils._get_device_index("openreg", True) == 1

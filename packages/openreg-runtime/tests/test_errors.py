@@ -19,6 +19,7 @@ def failed(driver):
     return stream
 
 
+@pytest.mark.covers("registration.c10::AcceleratorError")
 def test_a_failed_kernel_is_named_with_its_reason_and_the_way_out(failed):
     with pytest.raises(torch.AcceleratorError) as error:
         openreg.synchronize()
@@ -44,6 +45,7 @@ def test_other_devices_go_on(failed):
     assert storage.nbytes() == 4000
 
 
+@pytest.mark.covers("module.reset_device")
 def test_a_reset_brings_the_device_back(failed):
     event = openreg.Event()
     openreg.reset_device(0)

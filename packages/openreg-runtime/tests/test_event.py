@@ -29,6 +29,7 @@ def torch_event(**options):
 KINDS = pytest.mark.parametrize("make", [openreg.Event, torch_event], ids=["openreg", "torch"])
 
 
+@pytest.mark.covers("module.Event")
 @KINDS
 def test_an_event_is_a_torch_event_of_the_device(make):
     event = make()
@@ -45,6 +46,7 @@ def test_an_event_that_was_not_recorded_is_done(make):
     event.wait()
 
 
+@pytest.mark.covers("guard.record", "guard.queryEvent", "guard.synchronizeEvent")
 @KINDS
 def test_an_event_is_done_when_the_work_before_it_is(make, gate, later_gate):
     event = make()
@@ -59,6 +61,7 @@ def test_an_event_is_done_when_the_work_before_it_is(make, gate, later_gate):
     assert not openreg.current_stream().query()
 
 
+@pytest.mark.covers("guard.record")
 @KINDS
 def test_recording_again_moves_the_mark(make, gate):
     event = make()
@@ -69,6 +72,7 @@ def test_recording_again_moves_the_mark(make, gate):
     assert not event.query()
 
 
+@pytest.mark.covers("guard.elapsedTime")
 @KINDS
 def test_the_time_between_events_is_that_of_the_work_between_them(make):
     start, end = make(enable_timing=True), make(enable_timing=True)
@@ -90,6 +94,7 @@ def test_the_two_kinds_of_events_mix():
     assert ours.elapsed_time(theirs) >= SLEEP * 1e-6
 
 
+@pytest.mark.covers("module.Event")
 def test_the_methods_of_torch_take_our_events():
     stream = torch.Stream("openreg")
     ours, theirs = openreg.Event(enable_timing=True), torch_event(enable_timing=True)
@@ -100,6 +105,7 @@ def test_the_methods_of_torch_take_our_events():
     assert theirs.elapsed_time(ours) <= 0 <= ours.elapsed_time(theirs)
 
 
+@pytest.mark.covers("module.Event")
 def test_every_event_of_the_device_counts_as_one_of_the_class():
     class Named(openreg.Event):
         pass
@@ -112,6 +118,7 @@ def test_every_event_of_the_device_counts_as_one_of_the_class():
     assert not isinstance(torch.Stream("openreg"), openreg.Event)
 
 
+@pytest.mark.covers("module.Event.from_ipc_handle")
 @pytest.mark.parametrize(
     "share",
     [
@@ -137,6 +144,7 @@ def test_events_of_two_devices_have_no_time_between_them(make):
         start.elapsed_time(end)
 
 
+@pytest.mark.covers("guard.elapsedTime")
 @KINDS
 def test_time_needs_events_that_were_made_for_it(make):
     timed, plain = make(enable_timing=True), make()
@@ -190,6 +198,7 @@ def test_an_event_stays_on_the_device_of_its_first_record(make):
     event.record(openreg.default_stream(0))
 
 
+@pytest.mark.covers("guard.block")
 @KINDS
 def test_waiting_holds_up_a_stream_of_any_device(make, gate):
     event = make()
@@ -220,6 +229,7 @@ def test_a_subclass_of_an_event_works_like_it():
     assert event.name == "mark"
 
 
+@pytest.mark.covers("guard.destroyEvent")
 def test_a_destroyed_event_gives_its_handle_back(driver):
     event = openreg.Event()
     event.record()

@@ -9,6 +9,7 @@ from openreg_runtime import openreg
 pytestmark = pytest.mark.usefixtures("clean_device")
 
 
+@pytest.mark.covers("module.inject_faults")
 def test_a_kernel_fails_and_the_device_recovers(driver):
     with openreg.inject_faults("launch:2@0"):
         for device in (0, 1, 0):
@@ -37,6 +38,7 @@ def test_what_did_not_strike_is_disarmed(driver):
     openreg.synchronize()
 
 
+@pytest.mark.covers("module.inject_faults")
 @pytest.mark.parametrize("specification", ["launch", "launch:0", "launch:x", "fire:1", "launch:1@9", "launch:1,,"])
 def test_another_form_is_refused_and_arms_nothing(specification, driver):
     with pytest.raises(ValueError, match="KIND:N"), openreg.inject_faults(specification):
@@ -45,6 +47,7 @@ def test_another_form_is_refused_and_arms_nothing(specification, driver):
     openreg.synchronize()
 
 
+@pytest.mark.covers("registration.c10::AcceleratorError")
 def test_a_lost_device_is_an_accelerator_error_for_the_rest_of_the_process(succeed):
     succeed("""
         import torch, openreg_runtime

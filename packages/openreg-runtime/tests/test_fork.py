@@ -64,6 +64,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.covers("module._lazy_init", "module._is_in_bad_fork")
 def test_a_forked_child_cannot_use_the_device(succeed):
     checks = "\n".join(
         f"""
@@ -159,6 +160,7 @@ def test_a_child_of_a_process_that_used_no_device_reads_the_settings_itself(succ
     """)
 
 
+@pytest.mark.covers("registration.device_lazy_init")
 @pytest.mark.parametrize(
     "use",
     [

@@ -20,6 +20,13 @@ def fields(state):
     return struct.unpack("=QQ", bytes(state.tolist()))
 
 
+@pytest.mark.covers(
+    "generator.set_current_seed",
+    "generator.set_offset",
+    "generator.get_offset",
+    "generator.current_seed",
+    "generator.get_state",
+)
 def test_a_state_is_seed_and_offset():
     generator = torch.Generator("openreg:1")
     assert generator.device == torch.device("openreg:1")
@@ -31,10 +38,12 @@ def test_a_state_is_seed_and_offset():
     assert fields(generator.get_state()) == (2**64 - 1, 0)
 
 
+@pytest.mark.covers("accelerator_hooks.getNewGenerator")
 def test_a_new_generator_has_pytorchs_default_seed():
     assert fields(torch.Generator("openreg").get_state()) == (torch.Generator().initial_seed(), 0)
 
 
+@pytest.mark.covers("generator.set_state")
 def test_a_state_goes_into_another_generator():
     generator, other = torch.Generator("openreg:0"), torch.Generator("openreg:1")
     generator.manual_seed(2**63 + 3)
@@ -52,6 +61,7 @@ def test_a_state_is_a_copy():
     assert generator.initial_seed() == 2
 
 
+@pytest.mark.covers("generator.set_state")
 @pytest.mark.parametrize(
     ("state", "error", "text"),
     [
@@ -69,6 +79,7 @@ def test_another_state_is_refused_and_changes_nothing(state, error, text):
     assert fields(generator.get_state()) == (7, 0)
 
 
+@pytest.mark.covers("generator.clone_impl")
 def test_a_clone_goes_its_own_way():
     generator = torch.Generator("openreg:1").manual_seed(3)
     generator.set_offset(4)
@@ -78,6 +89,7 @@ def test_a_clone_goes_its_own_way():
     assert clone.get_offset() == 4
 
 
+@pytest.mark.covers("generator.get_state")
 @pytest.mark.parametrize("duplicate", [lambda g: pickle.loads(pickle.dumps(g)), copy.copy, copy.deepcopy])
 def test_a_generator_can_be_pickled_and_copied(duplicate):
     generator = torch.Generator("openreg:1").manual_seed(11)
@@ -88,6 +100,7 @@ def test_a_generator_can_be_pickled_and_copied(duplicate):
     assert fields(twin.get_state()) == (11, 4)
 
 
+@pytest.mark.covers("generator.graphsafe_set_state", "generator.graphsafe_get_state")
 def test_a_graph_safe_state_stays_connected():
     generator = torch.Generator("openreg").manual_seed(3)
     shared = generator.graphsafe_get_state()
@@ -104,6 +117,7 @@ def test_a_graph_safe_state_of_another_device_type_is_refused():
         torch.Generator("openreg").graphsafe_set_state(torch.Generator())
 
 
+@pytest.mark.covers("generator.philox_state")
 @pytest.mark.skipif(not hasattr(torch.Generator, "philox_state"), reason="came with PyTorch 2.14")
 def test_a_place_in_the_sequence_is_reserved_as_tensors():
     generator = torch.Generator("openreg:1").manual_seed(-1)  # the largest seed, which does not fit into an int64
@@ -117,6 +131,7 @@ def test_a_place_in_the_sequence_is_reserved_as_tensors():
     assert generator.get_offset() == 7
 
 
+@pytest.mark.covers("generator.seed")
 def test_seeding_at_random_gives_different_seeds():
     generator = torch.Generator("openreg")
     seeds = {generator.seed() for _ in range(4)}
@@ -124,6 +139,7 @@ def test_seeding_at_random_gives_different_seeds():
     assert generator.initial_seed() in seeds
 
 
+@pytest.mark.covers("module.default_generators", "module._get_generator", "accelerator_hooks.getDefaultGenerator")
 def test_each_device_has_its_default_generator():
     assert len(openreg.default_generators) == openreg.device_count() == 2
     first, second = openreg.default_generators
@@ -139,6 +155,7 @@ def test_each_device_has_its_default_generator():
     assert openreg.default_generators[0].initial_seed() == 1
 
 
+@pytest.mark.covers("module._is_in_bad_fork", "module.manual_seed_all")
 @pytest.mark.parametrize("seed_all", [torch.manual_seed, openreg.manual_seed_all])
 def test_seeding_all_seeds_every_device(seed_all):
     for generator in openreg.default_generators:
@@ -152,6 +169,7 @@ def test_torch_seed_seeds_every_device_alike():
     assert {g.initial_seed() for g in openreg.default_generators} == {torch.initial_seed()}
 
 
+@pytest.mark.covers("module.manual_seed", "module.seed", "module.seed_all", "module.initial_seed")
 def test_seeding_one_device_leaves_the_other():
     openreg.manual_seed_all(1)
     with openreg.device(1):
@@ -165,6 +183,9 @@ def test_seeding_one_device_leaves_the_other():
     assert len({g.initial_seed() for g in openreg.default_generators}) == 1
 
 
+@pytest.mark.covers(
+    "module.get_rng_state", "module.set_rng_state", "module.get_rng_state_all", "module.set_rng_state_all"
+)
 @pytest.mark.parametrize("device", [1, "openreg:1", torch.device("openreg:1")])
 def test_the_state_of_a_device_is_read_and_set(device):
     openreg.manual_seed_all(4)

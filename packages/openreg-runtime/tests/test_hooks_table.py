@@ -79,6 +79,7 @@ def test_the_keywords_that_pytorch_uses_are_taken():
     assert openreg.Event(enable_timing=True, blocking=False, interprocess=False).query()
 
 
+@pytest.mark.covers("module._initialized", "module._lazy_init")
 def test_initialized_is_a_live_value_not_a_function(succeed):
     assert isinstance(openreg._initialized, bool)
     succeed("""
@@ -89,6 +90,7 @@ def test_initialized_is_a_live_value_not_a_function(succeed):
     """)
 
 
+@pytest.mark.covers("module.memory_stats")
 def test_memory_statistics_have_the_keys_that_pytorch_reads():
     torch.UntypedStorage(8, device="openreg")
     assert {"num_alloc_retries", "active_bytes.all.current"} <= set(openreg.memory_stats())
@@ -104,6 +106,13 @@ def test_the_streams_and_events_are_classes_that_others_may_derive_from():
     assert isinstance(openreg, types.ModuleType)
 
 
+@pytest.mark.covers(
+    "accelerator_hooks.deviceCount",
+    "accelerator_hooks.setCurrentDevice",
+    "accelerator_hooks.getCurrentDevice",
+    "accelerator_hooks.exchangeDevice",
+    "accelerator_hooks.maybeExchangeDevice",
+)
 @pytest.mark.parametrize(
     ("hook", "arguments", "result"),
     [

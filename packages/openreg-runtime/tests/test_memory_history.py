@@ -43,6 +43,7 @@ def functions(entry):
     return [frame["name"] for frame in entry["frames"]]
 
 
+@pytest.mark.covers("module.memory._record_memory_history")
 def test_every_action_is_recorded_in_order():
     record()
     before = time.time_ns() // 1000
@@ -61,6 +62,7 @@ def test_every_action_is_recorded_in_order():
     assert actions(1) == ["snapshot", "snapshot"]
 
 
+@pytest.mark.covers("module.memory._record_memory_history")
 def test_stacks_name_the_python_functions():
     record()
     storage = allocate_here(3000)
@@ -188,6 +190,7 @@ def make_history():
     return kept
 
 
+@pytest.mark.covers("module.memory_snapshot", "module.memory._snapshot")
 @pytest.mark.parametrize("view", ["segsum", "trace", "trace_plot", "segment_plot"])
 def test_pytorchs_viewer_reads_a_snapshot(view):
     kept = make_history()
@@ -215,6 +218,7 @@ def test_pytorchs_viewer_compares_snapshots():
     assert kept.nbytes() == 30 * MIB
 
 
+@pytest.mark.covers("module.memory._dump_snapshot")
 def test_a_snapshot_is_written_to_a_file(tmp_path):
     kept = make_history()
     openreg.memory._dump_snapshot(tmp_path / "snapshot.pickle")

@@ -24,6 +24,7 @@ NOT_HERE = {
 }
 
 
+@pytest.mark.covers("module.memory")
 def test_the_module_has_every_name_of_cudas():
     missing = set(torch.cuda.memory.__all__) - NOT_HERE - set(openreg.memory.__all__)
     assert missing == set()
@@ -32,6 +33,7 @@ def test_the_module_has_every_name_of_cudas():
         assert callable(getattr(openreg.memory, name))
 
 
+@pytest.mark.covers("module.memory")
 def test_the_device_module_re_exports_it():
     assert openreg.memory is sys.modules["openreg_runtime.openreg.memory"]
     for name in openreg.memory.__all__:
@@ -39,6 +41,7 @@ def test_the_device_module_re_exports_it():
     assert set(openreg.memory.__all__) <= set(openreg.__all__)
 
 
+@pytest.mark.covers("module.memory_stats_as_nested_dict")
 def test_nested_statistics_are_the_flat_ones():
     pool = openreg.MemPool()
     with openreg.use_mem_pool(pool):
@@ -53,6 +56,7 @@ def test_nested_statistics_are_the_flat_ones():
     assert storage.nbytes() == 3000
 
 
+@pytest.mark.covers("module.host_memory_stats_as_nested_dict")
 def test_nested_host_statistics_are_the_flat_ones():
     pinned = torch.empty(5000, dtype=torch.uint8, pin_memory=True)
     nested, flat = openreg.host_memory_stats_as_nested_dict(), openreg.host_memory_stats()
@@ -62,6 +66,7 @@ def test_nested_host_statistics_are_the_flat_ones():
     assert pinned.is_pinned()
 
 
+@pytest.mark.covers("module.device_memory_used")
 def test_used_memory_is_what_is_not_free():
     storage = torch.UntypedStorage(30 << 20, device="openreg:1")
     free, total = openreg.mem_get_info(1)
@@ -69,6 +74,7 @@ def test_used_memory_is_what_is_not_free():
     assert storage.nbytes() == 30 << 20
 
 
+@pytest.mark.covers("module.memory_summary")
 def test_the_summary_has_a_line_per_statistic_and_shows_sizes():
     openreg.empty_cache()
     storage = torch.UntypedStorage(30 << 20, device="openreg:1")
@@ -92,6 +98,7 @@ def test_the_summary_works_before_first_use(succeed):
     """)
 
 
+@pytest.mark.covers("module.get_allocator_backend")
 def test_the_allocator_has_pytorchs_name():
     assert openreg.get_allocator_backend() == "native"
 

@@ -22,6 +22,7 @@ def pool_reserved(pool, device=0):
     return stats.get(pool.id, {"all": {"current": 0}})["all"]["current"]
 
 
+@pytest.mark.covers("module.MemPool", "module.use_mem_pool")
 def test_allocations_inside_come_from_the_pool_and_others_do_not():
     pool = openreg.MemPool()
     outside = allocate(3000)

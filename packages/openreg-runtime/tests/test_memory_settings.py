@@ -22,6 +22,7 @@ def alloc_conf():
     )
 
 
+@pytest.mark.covers("module.set_per_process_memory_fraction", "module.get_per_process_memory_fraction")
 def test_the_fraction_limits_one_device_and_says_so(succeed):
     succeed(
         """
@@ -46,6 +47,7 @@ def test_the_fraction_limits_one_device_and_says_so(succeed):
     )
 
 
+@pytest.mark.covers("module.set_per_process_memory_fraction")
 def test_a_fraction_out_of_range_or_of_another_type_is_refused():
     with pytest.raises(TypeError, match=r"float.*0 to 1"):
         openreg.set_per_process_memory_fraction(1)
@@ -55,6 +57,7 @@ def test_a_fraction_out_of_range_or_of_another_type_is_refused():
     assert openreg.get_per_process_memory_fraction() == 1.0
 
 
+@pytest.mark.covers("module.get_per_process_memory_fraction", "registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK")
 def test_the_variable_sets_the_fraction_of_all_devices(succeed):
     succeed(
         """
@@ -72,6 +75,7 @@ def test_the_variable_sets_the_fraction_of_all_devices(succeed):
     )
 
 
+@pytest.mark.covers("registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK")
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

@@ -73,6 +73,7 @@ def test_the_native_module_has_exactly_what_its_stub_says():
     assert told == bound
 
 
+@pytest.mark.covers("module._lazy_call", "registration.device_lazy_init")
 def test_a_queued_call_runs_once_when_the_device_is_initialized(succeed):
     succeed("""
         import torch, openreg_runtime

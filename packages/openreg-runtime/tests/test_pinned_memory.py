@@ -9,6 +9,7 @@ from openreg_runtime import openreg
 pytestmark = pytest.mark.usefixtures("clean_device")
 
 
+@pytest.mark.covers("accelerator_hooks.isPinnedPtr", "caching_host_allocator.allocate_host_memory")
 def test_pinning_copies_into_memory_that_the_device_knows(driver):
     tensor = torch.arange(1000.0)
     pinned = tensor.pin_memory()
@@ -20,6 +21,7 @@ def test_pinning_copies_into_memory_that_the_device_knows(driver):
     assert driver.attributes(tensor.data_ptr())[0].name == "orMemoryTypeUnmanaged"
 
 
+@pytest.mark.covers("accelerator_hooks.getPinnedMemoryAllocator")
 @pytest.mark.parametrize(
     "make",
     [
@@ -48,6 +50,7 @@ FIRST_USES = {
 }
 
 
+@pytest.mark.covers("accelerator_hooks.init")
 @pytest.mark.parametrize("code", FIRST_USES)
 def test_pinned_memory_may_be_the_first_use_of_the_device(succeed, code):
     succeed(
@@ -59,6 +62,16 @@ def test_pinned_memory_may_be_the_first_use_of_the_device(succeed, code):
     )
 
 
+@pytest.mark.covers(
+    "module.empty_host_cache",
+    "module.host_memory_stats",
+    "module.reset_peak_host_memory_stats",
+    "module.reset_accumulated_host_memory_stats",
+    "host_allocator.get_stats",
+    "host_allocator.reset_accumulated_stats",
+    "host_allocator.reset_peak_stats",
+    "caching_host_allocator.free_block",
+)
 def test_a_freed_block_is_reused_and_given_back():
     openreg.empty_host_cache()
     before = openreg.host_memory_stats()["allocated_bytes.current"]
@@ -87,6 +100,7 @@ def test_pinned_blocks_are_apart_and_keep_their_contents():
         assert tensor.eq(number).all()
 
 
+@pytest.mark.covers("accelerator_hooks.getPinnedMemoryAllocator")
 def test_a_loader_pins_its_batches():
     loader = torch.utils.data.DataLoader(torch.arange(8.0), batch_size=4, pin_memory=True)
     assert all(batch.is_pinned() for batch in loader)

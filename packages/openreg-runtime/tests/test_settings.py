@@ -106,6 +106,7 @@ def test_a_setting_that_a_program_makes_too_early_is_not_taken_for_the_environme
     )
 
 
+@pytest.mark.covers("accelerator_hooks.isAvailable")
 def test_a_refused_device_count_means_no_device_and_a_warning_says_why(succeed):
     succeed(
         """

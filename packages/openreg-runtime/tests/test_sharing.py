@@ -32,6 +32,7 @@ def collected():
     return openreg.memory_allocated()
 
 
+@pytest.mark.covers("module.ipc_collect")
 def test_what_was_sent_stays_allocated_until_it_comes_back(driver):
     before = collected()
     storage = torch.UntypedStorage(1000, device="openreg")
@@ -44,6 +45,7 @@ def test_what_was_sent_stays_allocated_until_it_comes_back(driver):
     assert collected() == before
 
 
+@pytest.mark.covers("registration.reducers of torch.multiprocessing")
 def test_another_process_reads_and_writes_a_storage(driver):
     before = collected()
     storage = torch.UntypedStorage(5, device="openreg")

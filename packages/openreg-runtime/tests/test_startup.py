@@ -21,6 +21,7 @@ OTHERS = [f"{MAJOR}.{MINOR - 1}.1", f"{MAJOR}.{MINOR + 1}.0", f"{MAJOR}.{MINOR +
 OTHERS += [f"{RELEASE}0.0", f"{MAJOR + 1}.{MINOR}.0"]
 
 
+@pytest.mark.covers("module.the module itself", "registration.torch.utils.rename_privateuse1_backend")
 def test_the_device_has_a_name_and_a_module():
     assert torch._C._get_privateuse1_backend_name() == "openreg"
     assert torch.openreg.__name__.endswith(".openreg")
@@ -29,6 +30,7 @@ def test_the_device_has_a_name_and_a_module():
     assert torch.device("openreg", 1).type == "openreg"
 
 
+@pytest.mark.covers("registration.torch.utils.generate_methods_for_privateuse1_backend")
 def test_tensors_modules_and_storages_get_methods_of_the_device():
     assert not torch.zeros(1).is_openreg
     assert not torch.UntypedStorage(1).is_openreg
@@ -42,6 +44,7 @@ def test_every_public_name_of_the_module_exists_and_is_documented():
         assert getattr(torch.openreg, name).__doc__, name
 
 
+@pytest.mark.covers("module.is_available", "module.init")
 def test_importing_initializes_nothing(succeed):
     succeed(f"""
         import os, torch, openreg_runtime
@@ -92,6 +95,7 @@ def test_refusing_torch_leaves_the_process_usable(succeed):
     """)
 
 
+@pytest.mark.covers("registration.torch.utils.rename_privateuse1_backend")
 def test_another_backend_in_the_process_is_named_and_stays(succeed):
     succeed("""
         import torch
@@ -168,6 +172,7 @@ ABSENT = {
 }
 
 
+@pytest.mark.covers("module.get_amp_supported_dtype", "module.amp", "module.fallback_mode")
 @pytest.mark.parametrize("code", ABSENT)
 def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
     kind, what = ABSENT[code]
@@ -189,6 +194,7 @@ def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
     """)
 
 
+@pytest.mark.covers("module.get_amp_supported_dtype")
 def test_disabled_autocast_needs_no_other_package(succeed):
     succeed("""
         import torch, openreg_runtime
@@ -198,6 +204,7 @@ def test_disabled_autocast_needs_no_other_package(succeed):
     """)
 
 
+@pytest.mark.covers("registration.the boxed fallback")
 def test_the_operator_without_a_kernel_is_named(succeed):
     succeed("""
         import torch, openreg_runtime

@@ -11,6 +11,7 @@ from openreg_runtime import openreg
 pytestmark = pytest.mark.usefixtures("clean_device")
 
 
+@pytest.mark.covers("module.stream_stats")
 def test_a_stream_counts_its_work(driver):
     stream = openreg.Stream(1)
     assert openreg.stream_stats(stream) == (0, 0, 0, 0, 0, 0)
@@ -24,6 +25,7 @@ def test_a_stream_counts_its_work(driver):
     assert openreg.stream_stats(torch.Stream("openreg:1")).launches == 0
 
 
+@pytest.mark.covers("module.stream_stats")
 def test_work_that_waits_is_submitted_and_not_completed(gate):
     stream = openreg.Stream()
     with openreg.stream(stream):
@@ -32,6 +34,7 @@ def test_work_that_waits_is_submitted_and_not_completed(gate):
     assert stats.submitted > stats.completed == 0
 
 
+@pytest.mark.covers("module.engine_stats")
 def test_the_engines_count_the_work_of_all_devices(driver):
     before = {engine.name: engine for engine in openreg.engine_stats()}
     assert "compute" in before
@@ -43,6 +46,7 @@ def test_the_engines_count_the_work_of_all_devices(driver):
     assert after["compute"].busy_nanoseconds - before["compute"].busy_nanoseconds > 0
 
 
+@pytest.mark.covers("module.utilization")
 @pytest.mark.endurance  # a share of a second, which a busy machine stretches
 def test_utilization_is_a_percentage_of_the_past_second(driver):
     times = []

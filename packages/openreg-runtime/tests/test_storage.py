@@ -16,6 +16,7 @@ def storage_with(driver, text, device="openreg:0"):
     return storage
 
 
+@pytest.mark.covers("private_use1_hooks.resizePrivateUse1Bytes")
 @pytest.mark.parametrize("size", [0, 1, 5, 10, 11, 5000, 3 << 20])
 def test_resizing_keeps_the_bytes_that_fit(driver, size):
     storage = storage_with(driver, b"0123456789")

@@ -12,6 +12,7 @@ from openreg_runtime import openreg
 pytestmark = pytest.mark.usefixtures("clean_device")
 
 
+@pytest.mark.covers("module.Stream", "guard.getNewStream", "guard.getStreamNativeHandle")
 def test_a_stream_is_a_torch_stream_of_the_device():
     stream = openreg.Stream(device=1, priority=-1)
     assert isinstance(stream, openreg.Stream)
@@ -22,18 +23,21 @@ def test_a_stream_is_a_torch_stream_of_the_device():
     assert isinstance(torch.Stream(device="openreg"), torch.Stream)
 
 
+@pytest.mark.covers("module.Stream", "guard.getNewStream")
 @pytest.mark.parametrize("priority", [0, -1, -3, 100, -100])
 def test_any_priority_is_taken_and_clamped(priority, driver):
     for stream in (openreg.Stream(priority=priority), torch.Stream("openreg", priority=priority)):
         assert driver.stream_priority(stream.native_handle) == min(max(priority, -3), 0)
 
 
+@pytest.mark.covers("module.Stream")
 def test_the_range_of_priorities_is_that_of_the_streams():
     least, greatest = openreg.Stream.priority_range()
     assert (least, greatest) == (0, -3)
     assert [openreg.Stream(priority=priority).priority for priority in (least, greatest)] == [least, greatest]
 
 
+@pytest.mark.covers("module.ExternalStream", "module.get_stream_from_external")
 def test_a_stream_of_another_library_is_used_by_its_handle(driver, gate):
     with openreg.device(1):
         made = driver.stream()
@@ -46,6 +50,7 @@ def test_a_stream_of_another_library_is_used_by_its_handle(driver, gate):
     assert openreg.ExternalStream(0, device=1) == openreg.default_stream(1)
 
 
+@pytest.mark.covers("module.ExternalStream")
 def test_a_handle_that_fits_no_stream_is_refused(driver):
     with openreg.device(1):
         made = driver.stream()
@@ -56,6 +61,7 @@ def test_a_handle_that_fits_no_stream_is_refused(driver):
             openreg.ExternalStream(handle)
 
 
+@pytest.mark.covers("module._sleep", "guard.queryStream", "guard.synchronizeStream")
 def test_an_idle_stream_is_ready_and_a_busy_one_is_not(gate):
     stream = openreg.Stream()
     assert stream.query()
@@ -67,6 +73,7 @@ def test_an_idle_stream_is_ready_and_a_busy_one_is_not(gate):
     assert stream.query()
 
 
+@pytest.mark.covers("guard.queryStream")
 def test_a_query_never_says_done_while_a_kernel_runs(driver):
     ended = []  # by kernels that take half a millisecond, in which there are queries
     streams = [openreg.Stream(device) for device in (0, 1, 0)]
@@ -92,6 +99,7 @@ def test_a_stream_of_higher_priority_overtakes_queued_work(driver):
     assert order == ["urgent", "usual 0", "usual 1", "usual 2"]
 
 
+@pytest.mark.covers("module.synchronize")
 def test_enqueueing_does_not_wait_and_streams_do_not_wait_for_each_other(gate):
     busy, other = openreg.Stream(), openreg.Stream()
     gate.close(busy)
@@ -106,6 +114,7 @@ def test_enqueueing_does_not_wait_and_streams_do_not_wait_for_each_other(gate):
     assert busy.query()
 
 
+@pytest.mark.covers("module.Stream")
 def test_a_stream_waits_for_an_event_of_another_device(gate):
     first, second = openreg.Stream(0), openreg.Stream(1)
     gate.close(first)
@@ -119,6 +128,7 @@ def test_a_stream_waits_for_an_event_of_another_device(gate):
     assert event.query()
 
 
+@pytest.mark.covers("module.Stream")
 def test_a_stream_waits_for_a_stream(gate):
     first, second = openreg.Stream(), openreg.Stream()
     gate.close(first)
@@ -130,6 +140,7 @@ def test_a_stream_waits_for_a_stream(gate):
     assert first.query()
 
 
+@pytest.mark.covers("module.Stream")
 def test_record_event_marks_in_the_given_event_or_a_new_one():
     stream = openreg.Stream()
     given = openreg.Event()
@@ -139,6 +150,7 @@ def test_record_event_marks_in_the_given_event_or_a_new_one():
     assert stream.record_event(base) is base
 
 
+@pytest.mark.covers("module.current_stream", "module.default_stream", "module.set_stream")
 def test_the_default_stream_is_current_until_another_is():
     for device in range(2):
         assert openreg.current_stream(device) == openreg.default_stream(device)
@@ -154,6 +166,7 @@ def test_the_default_stream_is_current_until_another_is():
     assert openreg.current_stream() == stream
 
 
+@pytest.mark.covers("module.stream", "module.StreamContext", "guard.exchangeStream")
 @pytest.mark.parametrize("enter", [openreg.stream, openreg.StreamContext, lambda stream: stream])
 def test_a_context_makes_stream_and_device_current_and_gives_both_back(enter):
     before = openreg.Stream(1)
@@ -190,6 +203,7 @@ def test_a_stream_that_is_refused_leaves_device_and_streams(use, what):
     assert openreg.current_stream(1) == before
 
 
+@pytest.mark.covers("module.StreamContext")
 def test_a_context_may_be_entered_inside_itself():
     stream = openreg.Stream(1)
     context = openreg.stream(stream)
@@ -202,6 +216,7 @@ def test_a_context_may_be_entered_inside_itself():
     assert openreg.current_stream(1) == openreg.default_stream(1)
 
 
+@pytest.mark.covers("module.stream")
 def test_a_context_of_none_changes_nothing():
     openreg.set_stream(openreg.Stream(1))
     stream = openreg.current_stream()
@@ -209,6 +224,7 @@ def test_a_context_of_none_changes_nothing():
         assert openreg.current_stream() == stream
 
 
+@pytest.mark.covers("module.current_stream")
 def test_the_current_stream_belongs_to_the_thread():
     openreg.set_stream(openreg.Stream(0))
     seen = []
@@ -245,6 +261,7 @@ WAITS = {
 }
 
 
+@pytest.mark.covers("guard.synchronizeStream")
 @pytest.mark.parametrize("name", WAITS)
 def test_other_python_threads_run_while_one_waits(name, gate):
     gate.close()

@@ -12,6 +12,7 @@ def default_mode(clean_device):
     openreg.set_sync_debug_mode("default")
 
 
+@pytest.mark.covers("module.get_sync_debug_mode")
 @pytest.mark.parametrize(("mode", "number"), [(0, 0), (1, 1), (2, 2), ("default", 0), ("warn", 1), ("error", 2)])
 def test_a_mode_has_a_number_and_a_name(mode, number):
     openreg.set_sync_debug_mode(mode)
@@ -26,12 +27,14 @@ def test_another_mode_is_refused_and_changes_nothing(mode):
     assert openreg.get_sync_debug_mode() == 1
 
 
+@pytest.mark.covers("module.set_sync_debug_mode")
 def test_a_wait_for_a_stream_is_warned_of():
     openreg.set_sync_debug_mode("warn")
     with pytest.warns(UserWarning, match="waits"):
         openreg.current_stream().synchronize()
 
 
+@pytest.mark.covers("module.set_sync_debug_mode")
 def test_a_wait_for_a_stream_is_refused_before_it_begins(gate):
     gate.close()
     openreg.set_sync_debug_mode("error")

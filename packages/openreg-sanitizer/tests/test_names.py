@@ -16,6 +16,7 @@ NAME = "sanitizer"
 DECLARED = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == PACKAGE}
 
 
+@pytest.mark.covers("module.sanitizer")
 def test_the_package_adds_what_it_declares():
     assert set(DECLARED) == {NAME}
     assert getattr(torch.openreg, NAME) is getattr(openreg_sanitizer, NAME) is DECLARED[NAME].load()

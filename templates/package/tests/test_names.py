@@ -18,6 +18,7 @@ NAME = "example_scale"
 DECLARED = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == PACKAGE}
 
 
+@pytest.mark.covers("module.example_scale")
 def test_the_package_adds_what_it_declares():
     assert set(DECLARED) == {NAME}
     assert getattr(torch.openreg, NAME) is getattr(openreg_example, NAME) is DECLARED[NAME].load()
