@@ -74,9 +74,7 @@ def main(arguments: list[str]) -> None:
     except ValueError as error:
         refuse(f"new_package: {error}")
     print(f"wrote {len(written)} files under packages/{name}, and examples/{name}.py")
-    print(
-        f"next: python -m tools.providers, which enters what it answers in the table of hooks, and nox -s test-{name}"
-    )
+    print(f"next: nox -s test-{name}")
 
 
 if __name__ == "__main__":

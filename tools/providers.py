@@ -17,8 +17,7 @@ This module generates from them
 
 - the table from which messages of openreg-runtime and of the doctor name the package to install. It contains the
   packages that openreg-meta installs, extras included. The runtime finds other packages only if they are installed.
-- the extras of openreg-meta;
-- the page and the table of the doctor about hooks.
+- the extras of openreg-meta.
 """
 
 from __future__ import annotations
@@ -115,8 +114,6 @@ def texts(root: Path) -> dict[Path, str]:
     return {
         TABLE: table_text(root),
         EXTRAS: with_extras((root / EXTRAS).read_text("utf-8"), discover(root)),
-        hooks.PAGE: hooks.render(root),
-        hooks.MODELS: json.dumps(hooks.models(root), indent=1) + "\n",
     }
 
 

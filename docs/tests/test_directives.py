@@ -19,8 +19,8 @@ STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
         (f"{{path}}`{GUARD}`", GUARD),
         ("{session}`docs`", "nox -s docs"),
         (
-            "{test}`tests/tools/test_hooks.py::test_a_row_becomes_a_line_with_links`",
-            "test_a_row_becomes_a_line_with_links",
+            "{test}`tests/tools/test_hooks.py::test_what_the_packages_declare_is_true`",
+            "test_what_the_packages_declare_is_true",
         ),
         (f"{{symbol}}`load_native_module <{STARTUP}>`", "load_native_module"),
         ("{message}`PyTorch has room for one PrivateUse1 backend per process, and ... already is registered`", "room"),
@@ -80,7 +80,16 @@ def test_a_setting_that_is_not_declared_and_a_declaration_without_a_setting_are_
 def test_hooks_have_a_table_per_interface(page):
     html, warnings = page(":::{hooks}\n:::")
     assert warnings == ""
-    assert "exchangeDevice" in html
+    (row,) = re.findall(r'<tr[^>]*><td><p><code[^>]*><span class="pre">set_sync_debug_mode<.*?</tr>', html, re.DOTALL)
+    assert "users that look for unintended waits" in row
+    assert re.findall(r'href="_downloads/.*?<span class="pre">(.*?)</span>', row) == [
+        *("runtime/src/openreg_runtime/openreg/_sync_debug.py", "runtime/csrc/base/sync_debug.cpp"),
+        *("ops/tests/test_sync_debug.py",) * 2,
+        *("runtime/tests/test_sync_debug.py",) * 2,
+    ]
+    assert "what makes the host wait is refused" in row
+    (row,) = re.findall(r"<tr[^>]*><td><p>(?:(?!</tr>).)*power_draw.*?</tr>", html, re.DOTALL)
+    assert "a simulated device has no sensors and one process" in row
 
 
 def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):

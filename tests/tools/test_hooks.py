@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The declarations of packages to the doctor are true, and an untrue one is found.
 
-Whether the questions are complete is tested where PyTorch is installed: packages/openreg-doctor/tests.
+That the hook table is complete is tested where PyTorch is installed: packages/openreg-doctor/tests.
 """
 
 import re
@@ -18,8 +18,8 @@ RUNTIME, OPS, PROFILER = (
 PROJECT, RANGES, TRAINING = (
     f"packages/openreg-profiler/{name}" for name in ("pyproject.toml", "tests/test_ranges.py", "tests/test_training.py")
 )
+TABLE = hooks.TABLE.as_posix()
 RECORDER = "registration.REGISTER_PRIVATEUSE1_PROFILER"
-NO_SENSORS = "not applicable: a simulated device has no sensors and one process"
 
 
 def test_what_the_packages_declare_is_true():
@@ -29,26 +29,31 @@ def test_what_the_packages_declare_is_true():
     }
 
 
+GUARD = "packages/openreg-runtime/csrc/pytorch/guard.cpp"
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "text"),
     [
-        (PROFILER, "profiler.py", "gone.py", "no file packages/openreg-profiler/src/openreg_profiler/gone.py"),
+        (
+            TABLE,
+            "csrc/random/graph.cpp",
+            "csrc/random/gone.cpp",
+            "graph.replay: no file packages/openreg-runtime/csrc/",
+        ),
+        (TABLE, f'code = ["{GUARD}"]\n\n[guard.type]', "[guard.type]", "guard.type: neither code nor a status"),
+        (TABLE, "not applicable: the order", "the order", "Event.from_ipc_handle: the status should begin with one of"),
         (RANGES, '@pytest.mark.covers("module.profiler")', "", "module.profiler: implemented, but no test covers it"),
         (RANGES, "def test_ranges_are_on_the", "def ranges_are_on_the", "module.profiler: implemented, but no test"),
         (TRAINING, RECORDER, f"{RECORDER}S", f"inside_its_operator covers {RECORDER}S, which is no hook"),
-        (PROFILER, 'code = ["src', 'other = ["src', "module.profiler: no package answers, and none says why not"),
-        (
-            PROFILER,
-            'reader = "users',
-            'other = "users',
-            "no hook module.profiler is known; correct the name, or",
-        ),
+        (RUNTIME, '"guard.*"', '"guards.*"', "no hook guards.* is known; correct the name"),
         (
             RUNTIME,
-            "not applicable: the order",
-            "the order",
-            "Event.from_ipc_handle: the status should begin with one of",
+            '"guard.*", ',
+            "",
+            "guard.type: its code is in ['openreg-runtime'], and doctor.toml declares it in []",
         ),
+        (PROFILER, f'["{RECORDER}"]', "[]", f"{RECORDER}: its code is in ['openreg-profiler', 'openreg-runtime'], and"),
         (
             OPS,
             "operators of SyncB",
@@ -63,41 +68,36 @@ def test_an_untrue_declaration_is_found_out(checkout, file, old, new, text):
     assert any(text in problem for problem in hooks.problems(checkout))
 
 
-def test_a_row_becomes_a_line_with_links():
-    lines = hooks.render().splitlines()
-    assert "## The device's module" in lines
-    runtime, ops = "../../openreg-runtime", "../../openreg-ops"
-    (line,) = (line for line in lines if line.startswith("| `set_sync_debug_mode` |"))
-    assert f" | {hooks.OLDEST} | implemented | [_sync_debug.py]({runtime}/src/" in line
-    assert f"<br>[sync_debug.cpp]({runtime}/csrc/base/sync_debug.cpp) |" in line
-    assert f" | [test_sync_debug]({ops}/tests/test_sync_debug.py): what makes the host wait is refused<br>" in line
-    (line,) = (line for line in lines if "`power_draw`" in line)
-    assert line.startswith("| `temperature`<br>`power_draw`<br>`clock_rate`<br>")
-    assert line.endswith(f"<br>`memory_usage` | users of torch.cuda with NVML | {hooks.OLDEST} | {NO_SENSORS} |  |  |")
-
-
-def test_the_models_are_the_files_that_answer():
-    rows = hooks.models()["rows"]
-    assert rows["guard.getDevice"] == {"code": ["packages/openreg-runtime/csrc/pytorch/guard.cpp"]}
-    assert rows["module.profiler"] == {"code": ["packages/openreg-profiler/src/openreg_profiler/profiler.py"]}
-    assert rows["module.temperature, power_draw, clock_rate, list_gpu_processes, memory_usage"] == {
-        "status": NO_SENSORS
-    }
+def test_the_code_and_the_tests_of_a_row():
+    rows, tests = {row.key: row for group in hooks.load() for row in group.rows}, hooks.covering_tests()
+    assert rows["guard.getDevice"].code == (GUARD,)
+    assert rows["module.profiler"].code == ("packages/openreg-profiler/src/openreg_profiler/profiler.py",)
+    no_sensors = rows["module.temperature, power_draw, clock_rate, list_gpu_processes, memory_usage"]
+    assert (no_sensors.status, no_sensors.code) == (
+        "not applicable: a simulated device has no sensors and one process",
+        (),
+    )
+    assert hooks.tests_of(rows["module.set_sync_debug_mode"], tests) == [
+        "packages/openreg-ops/tests/test_sync_debug.py::test_what_makes_the_host_wait_is_refused",
+        "packages/openreg-ops/tests/test_sync_debug.py::test_what_lets_the_host_go_on_is_allowed",
+        "packages/openreg-runtime/tests/test_sync_debug.py::test_a_wait_for_a_stream_is_warned_of",
+        "packages/openreg-runtime/tests/test_sync_debug.py::test_a_wait_for_a_stream_is_refused_before_it_begins",
+    ]
 
 
 def test_what_is_said_of_a_package_that_is_not_installed():
-    answered = ["module.profiler", "registration.REGISTER_PRIVATEUSE1_PROFILER"]
+    implemented = [RECORDER, "module.profiler"]
     without = "torch.profiler records the host alone"
-    brought = {"module": "openreg_profiler", "without": without, "settings": ["OPENREG_PROFILE"], "hooks": answered}
+    brought = {"module": "openreg_profiler", "without": without, "settings": ["OPENREG_PROFILE"], "hooks": implemented}
     assert hooks.absent_packages(ROOT, ["openreg-profiler", "openreg-silent"]) == {"openreg-profiler": brought}
 
 
 def test_the_settings_that_packages_read_are_declared_with_their_meaning():
-    declared = {item.package.name: item.data.get("settings", {}) for item in hooks.declarations()}
+    declared = {item.package.name: item.content.settings for item in hooks.declarations()}
     for known in declared.values():
-        assert all(row["meaning"] and row["example"] and row["default"] for row in known.values())
+        assert all(setting.meaning and setting.example and setting.default for setting in known)
     for name, known in declared.items():
         sources = (ROOT / "packages" / name / "csrc").rglob("*.cpp")
         read = {found for path in sources for found in re.findall(r'"(OPENREG_[A-Z_]+)"', path.read_text("utf-8"))}
-        assert read <= set(known), name
-    assert "OPENREG_OPS" in declared["openreg-ops"]
+        assert read <= {setting.name for setting in known}, name
+    assert "OPENREG_OPS" in [setting.name for setting in declared["openreg-ops"]]

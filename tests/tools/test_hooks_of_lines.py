@@ -76,6 +76,7 @@ GOOD = {
     "packages/openreg-autoload/pyproject.toml": '[project.entry-points."torch.backends"]',
     "docs/reference/glossary.md": "late" + " errors are asynchronous errors",
     "packages/openreg-amp/CHANGELOG.md": "What is held" + " back is deferred.",
+    f"{DOCTOR}/good.toml": 'code = ["packages/openreg-extra/csrc/guard.cpp"]',
     f"{DOCTOR}/good.py": "# openreg_doctor and openreg-doctor look at openreg_x",
     ".github/workflows/release.yml": f"- uses: ./here\n- uses: owner/a@{COMMIT} # v12.0.1\n      id-token: write",
 }

@@ -4,7 +4,7 @@
 import pytest
 from helpers import replace, write_files
 
-from tools import abi, hooks, providers, torch_release
+from tools import abi, providers, torch_release
 from tools.checks import repo_checks
 
 RELEASE, OTHER_RELEASE = torch_release.current(), torch_release.others()[0]
@@ -81,8 +81,6 @@ PLANTED = [
     ("declarations_are_written", EXTRA_TOML, 'profiler = "openreg_profiler:', 'other = "openreg_profiler:'),
     ("declarations_are_written", TABLE, "openreg-profiler", "openreg-ops"),
     ("declarations_are_written", TABLE, GONE, GONE),
-    ("declarations_are_written", hooks.PAGE.as_posix(), "guard.cpp", "other.cpp"),
-    ("declarations_are_written", hooks.MODELS.as_posix(), "guard.cpp", "other.cpp"),
     ("brought_by_one_package", RUNTIME_TOML, "", f"{NAMES}profiler = 'openreg_runtime:profiler'\n"),
     ("brought_by_one_package", RUNTIME_TOML, "", f"{FEATURES}profiler = 'openreg_runtime'\n"),
     ("brought_by_one_package", META, "", f"{PLANNED}profiler = 'openreg-other'\n"),

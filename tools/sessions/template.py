@@ -44,7 +44,6 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         with stopwatch.step(session.name, "make"):
             for name in (NAME, LONG_NAME):
                 session.run("python", "-m", "tools.new_package", name, DESCRIPTION, env=env)
-            session.run("python", "-m", "tools.providers", env=env)
             git(clone, "add", "--all")
         with stopwatch.step(session.name, "lint"):
             session.run("python", "-m", "nox", "--envdir", shared, "-s", "lint", env=env)

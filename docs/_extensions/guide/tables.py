@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
+from pathlib import Path
+
 from docutils import nodes
 from sphinx.domains.std import StandardDomain
 from sphinx.util.docutils import SphinxDirective
@@ -11,7 +15,7 @@ from sphinx.util.nodes import make_id
 from guide.repository import ROOT, settings
 from tools import hooks
 
-# The fields of a doctor.toml that a row of the settings shows.
+# The fields of a setting in a doctor.toml that its row shows.
 _CELLS = ("example", "default", "meaning")
 
 
@@ -49,7 +53,7 @@ class SettingsDirective(TableDirective):
         declarations = hooks.declarations(ROOT)
         for item in declarations:
             self.env.note_dependency(str(ROOT / item.place))
-        declared = {name: row for item in declarations for name, row in item.data.get("settings", {}).items()}
+        declared = {setting.name: asdict(setting) for item in declarations for setting in item.content.settings}
         problems = undocumented(declared, settings())
         if problems:
             raise self.error("settings: " + "; ".join(problems))
@@ -66,11 +70,13 @@ class SettingsDirective(TableDirective):
 
 
 class HooksDirective(TableDirective):
-    """Shows the table of the hooks that PyTorch calls, from the files that tools/hooks.py reads."""
+    """Shows the hook table, with links to the code and the tests of each row."""
 
     def run(self) -> list[nodes.Node]:
         """Returns a section for each interface."""
-        for path in (hooks.QUESTIONS, *(item.place for item in hooks.declarations(ROOT))):
+        tests = hooks.covering_tests(ROOT)
+        files = {Path(test.partition("::")[0]) for covering in tests.values() for test in covering}
+        for path in files.union({hooks.TABLE}, (item.place for item in hooks.declarations(ROOT))):
             self.env.note_dependency(str(ROOT / path))
         found: list[nodes.Node] = []
         for group in hooks.load(ROOT):
@@ -79,13 +85,25 @@ class HooksDirective(TableDirective):
             section += self.markdown(group.about)
             rows = [
                 [
-                    self.markdown(", ".join(f"`{name}`" for name in row.name.split(", "))),
+                    self.markdown(", ".join(f"`{name}`" for name in row.names)),
                     self.markdown(row.reader),
-                    self.markdown(row.status),
-                    self.markdown(", ".join(f"`{path.name}`" for path in row.code)),
+                    self.markdown(row.status or (f"since {row.since}" if row.since else "")),
+                    self.markdown(", ".join(map(self.link, row.code))),
+                    self.markdown("; ".join(map(self.test, hooks.tests_of(row, tests)))),
                 ]
                 for row in group.rows
             ]
-            section += self.table(["hook", "used by", "status", "where"], rows, [34, 34, 20, 20])
+            section += self.table(["hook", "used by", "note", "code", "tests"], rows, [28, 28, 16, 18, 30])
             found.append(section)
         return found
+
+    def link(self, path: str) -> str:
+        """Returns a link in Markdown from the page to a file of a package, whose name begins without `openreg-`."""
+        page = Path(self.env.doc2path(self.env.docname)).parent
+        target = Path(os.path.relpath(ROOT / path, page)).as_posix()
+        return f"[`{path.removeprefix('packages/openreg-')}`](path:{target})"
+
+    def test(self, test: str) -> str:
+        """Returns the name of a test as words, after a link to its file."""
+        path, _, function = test.partition("::")
+        return f"{self.link(path)}: {function.removeprefix('test_').replace('_', ' ')}"

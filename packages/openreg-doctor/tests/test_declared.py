@@ -12,6 +12,7 @@ from openreg_testing.doctor_site import Installation
 RUNTIME = """
 device = "kettle"
 without = "hot water"
+implements = ["module.*"]
 
 [backend]
 plugins = "kettle.plugins"
@@ -26,11 +27,6 @@ restricts = "the water stays cold"
 pattern = "no water"
 name = "empty"
 fix = "fill {module} of {distribution}"
-
-[hooks.module]
-code = ["kettle.py"]
-
-[hooks.module.is_available]
 
 [hooks.module.boil]
 reader = "users: the water"
@@ -160,6 +156,7 @@ BAD = {
     "KeyError('device')": "without = 'x'",
     "4 is not a string": "device = 4",
     "whose doctor.toml is invalid: TypeError": "device = 'x'\n[settings.A]\ndefalt = 'x'",
+    "'module.*' is not a list of strings": "device = 'x'\nimplements = 'module.*'",
     "hooks.module has a value of the wrong type": "device = 'x'\n[hooks]\nmodule = 3",
     "hooks.module.code has a value of the wrong type": "device = 'x'\n[hooks.module]\ncode = 'x.py'",
     "hooks.module.boil.reader has a value of the wrong type": "device = 'x'\n[hooks.module.boil]\nreader = 3",
@@ -197,14 +194,42 @@ def test_a_damaged_file_about_absent_packages_costs_what_it_knows_and_no_more(ke
     assert "packages.kettle-tea" not in diagnosis.output
 
 
-def test_an_answer_of_another_package_overrules_a_status():
-    runtime = backend.parse("kettle", "kettle", {"device": "kettle", "hooks": {"module": {"Stream": {"status": "no"}}}})
-    streams = {"device": "kettle", "hooks": {"module": {"Stream": {"code": ["stream.py"]}}}}
-    rows = [
-        {row.name: row for group in table.read(packages=packages) for row in group.rows}["Stream"].status
-        for packages in ([runtime], [runtime, backend.parse("kettle-streams", "kettle_streams", streams)])
-    ]
-    assert rows == ["no", ""]
+def declared(distribution, **data):
+    return backend.parse(distribution, distribution.replace("-", "_"), {"device": "kettle", **data})
+
+
+def statuses(*packages):
+    return {row.key: row.status for group in table.read(packages=packages) for row in group.rows}
+
+
+def test_a_package_that_names_a_row_overrules_a_status():
+    runtime = declared("kettle", implements=["module.*"], hooks={"module": {"Stream": {"status": "no"}}})
+    streams = declared("kettle-streams", implements=["module.Stream", "module.nvtx"])
+    assert statuses()["module.nvtx"].startswith("not applicable: ")
+    assert statuses(runtime)["module.nvtx"].startswith("not applicable: ")
+    assert statuses(runtime)["module.Stream"] == "no"
+    assert statuses(runtime, streams)["module.Stream"] == statuses(runtime, streams)["module.nvtx"] == ""
+
+
+def test_a_pattern_stands_for_what_no_package_names():
+    runtime = declared("kettle", implements=["module.*", "module.amp"], hooks={"module": {"boil": {"reader": "users"}}})
+    tea = declared("kettle-tea", implements=["module.amp", "module.Event"])
+    kettle = backend.DeclaredBackend("kettle", (runtime, tea))
+    names = ("module.init", "module.amp", "module.Event", "module.boil", "guard.block")
+    owners = {name: [package.distribution for package in kettle.owners(name)] for name in names}
+    assert owners == {
+        "module.init": ["kettle"],
+        "module.amp": ["kettle", "kettle-tea"],
+        "module.Event": ["kettle-tea"],
+        "module.boil": ["kettle"],
+        "guard.block": [],
+    }
+
+
+def test_rows_that_are_named_by_their_code_are_implemented():
+    module = {"code": ["a.py"], "init": {}, "amp": {"code": []}, "Event": {"status": "no"}}
+    tests = {"getStream": {"tests": ["test_a.py::test_a"]}, "block": {"code": ["b.cpp"]}}
+    assert declared("kettle", hooks={"module": module, "guard": tests}).implements == ("module.init", "guard.block")
 
 
 def test_two_devices_that_packages_declare_are_distinguished(kettle):

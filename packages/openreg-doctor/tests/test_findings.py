@@ -41,8 +41,8 @@ KETTLE = DeclaredBackend(
             without="everything",
             settings=(Setting("KETTLE_HEAT", "high", "less"),),
         ),
-        Package("kettle-ops", "kettle_ops", "kettle", hooks={"module": {"Stream": {"code": ["stream.py"]}}}),
-        Package("kettle-amp", "kettle_amp", "kettle", installed=False, hooks={"module": {"amp": {"code": ["amp.py"]}}}),
+        Package("kettle-ops", "kettle_ops", "kettle", implements=("module.Stream",)),
+        Package("kettle-amp", "kettle_amp", "kettle", installed=False, implements=("module.amp",)),
     ),
 )
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table hooks.toml has every virtual function that the installed PyTorch calls on a backend.
 
-That packages answer as they declare, file by file and test by test, is checked where the whole repository is:
-tests/tools/test_hooks.py. The names of a device's module are compared by the package that has them.
+That each row has code and tests is checked where the whole repository is, in tests/tools/test_hooks.py. The names of a
+device's module are compared by the package that has them.
 """
 
 from pathlib import Path

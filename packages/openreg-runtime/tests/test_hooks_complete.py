@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of hooks has every public name of this package, and each name that it declares exists.
 
-The other side, every virtual function of PyTorch's interfaces, is tested in openreg-doctor, and the truth of what is
-declared, file by file and test by test, where the whole repository is: tests/tools/test_hooks.py.
+Virtual functions of PyTorch's interfaces are compared in openreg-doctor. That each row has code and tests is checked
+where the whole repository is, in tests/tools/test_hooks.py.
 """
 
 import pytest
@@ -30,7 +30,8 @@ def test_every_public_name_and_every_call_of_pytorch_has_its_row():
 
 
 def test_every_name_that_the_table_promises_exists():
-    promised = [row for row in ROWS if "openreg-runtime" in owners_of(row) and " " not in row.name]
+    implemented = [row for row in ROWS if not row.status and "openreg-runtime" in owners_of(row)]
+    promised = [row for row in implemented if " " not in row.name]
     assert len(promised) > 50
     for row in promised:
         value = openreg

@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,26 +81,14 @@ class Package:
     settings: tuple[Setting, ...] = ()
     faults: tuple[ImportFault, ...] = ()
     conflicts: tuple[PackageConflict, ...] = ()
-    hooks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # its rows, by group and name; see table.py
+    implements: tuple[str, ...] = ()  # keys of rows, such as "guard.getStream", and patterns, such as "guard.*"
+    hooks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # [hooks], by group and name; see table.py
     backend_table: Mapping[str, str] = field(default_factory=dict)  # [backend]; empty unless it is the device package
 
     def withheld(self) -> list[str]:
         """Returns the names of environment variables that now make the package register fewer hooks, on purpose."""
         named = (setting for setting in self.settings if setting.withholds)
         return [item.name for item in named if os.environ.get(item.name, item.default) != item.default]
-
-    @property
-    def implemented_rows(self) -> list[str]:
-        """Returns the keys of the rows that name files of code and have no ``status``.
-
-        A status says why the package does not implement a row.
-        """
-        return [
-            f"{group}.{name}"
-            for group, rows in self.hooks.items()
-            for name, entry in rows.items()
-            if isinstance(entry, dict) and "status" not in entry and entry.get("code", rows.get("code"))
-        ]
 
 
 class DeclarationError(Exception):
@@ -165,8 +154,14 @@ class DeclaredBackend:
         return next((package for package in self.packages if package.distribution == distribution), None)
 
     def owners(self, key: str) -> list[Package]:
-        """Returns the packages that implement a row, or would if they were installed."""
-        return [package for package in self.packages if key in package.implemented_rows]
+        """Returns the packages that implement a row, or would if they were installed.
+
+        A pattern stands for the rows that no package names in full.
+        """
+        named = [package for package in self.packages if key in package.implements]
+        return named or [
+            package for package in self.packages if any(fnmatchcase(key, pattern) for pattern in package.implements)
+        ]
 
     @cached_property
     def _plugins(self) -> list[tuple[str, str]]:
@@ -208,6 +203,7 @@ def read(distribution: str, module: str) -> Package:
 def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
     """Returns the package of a parsed file. Raises DeclarationError for a missing field or one of a wrong type."""
     try:
+        hooks = _hooks(data.get("hooks", {}))
         return Package(
             distribution,
             module,
@@ -216,7 +212,8 @@ def parse(distribution: str, module: str, data: Mapping[str, Any]) -> Package:
             settings=tuple(Setting(name, **entry) for name, entry in data.get("settings", {}).items()),
             faults=tuple(ImportFault(**entry) for entry in data.get("faults", ())),
             conflicts=tuple(PackageConflict(name, **entry) for name, entry in data.get("conflicts", {}).items()),
-            hooks=_hooks(data.get("hooks", {})),
+            implements=(*_texts(data.get("implements", [])), *_implemented(hooks)),
+            hooks=hooks,
             backend_table={name: _text(value) for name, value in data.get("backend", {}).items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -238,10 +235,30 @@ def _hooks(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return data
 
 
+def _implemented(hooks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the keys of the entries of [hooks] that the package implements: its own rows, and those with ``code``.
+
+    An entry with a status says why there is nothing to implement. Before ``implements`` existed, packages named the
+    rows of hooks.toml by files of code, of the entry or of its group.
+    """
+    for group, rows in hooks.items():
+        entries = {name: entry for name, entry in rows.items() if isinstance(entry, dict)}
+        for name, entry in entries.items():
+            is_own_row, has_code = "reader" in entry, bool(entry.get("code", rows.get("code")))
+            if (is_own_row or has_code) and "status" not in entry:
+                yield f"{group}.{name}"
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a string")
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list of strings")
+    return tuple(map(_text, value))
 
 
 def _file(module: str, name: str) -> Path:
@@ -272,13 +289,14 @@ def _absent(device_package: Package) -> Iterator[Package]:
     try:
         data = json.loads(_file(device_package.module, name).read_text("utf-8"))["packages"] if name else {}
         for distribution, entry in data.items():
-            hooks: dict[str, dict[str, Any]] = {}
-            for key in entry["hooks"]:
-                group, _, row = key.partition(".")
-                hooks.setdefault(group, {})[row] = {"code": [distribution]}
-            settings = tuple(Setting(item, "") for item in entry["settings"])
             yield Package(
-                distribution, entry["module"], device_package.device, False, entry["without"], settings, hooks=hooks
+                distribution,
+                entry["module"],
+                device_package.device,
+                installed=False,
+                without=entry["without"],
+                settings=tuple(Setting(item, "") for item in entry["settings"]),
+                implements=_texts(entry["hooks"]),
             )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads the hook table, which lists what PyTorch uses of a backend: hooks.toml, and rows that its packages add.
 
-A row is a hook, a name or a registration. models.json lists the files that implement each row, as models to copy from.
-It is generated from what the packages of this repository declare (doctor.toml), so that it is also available if none of
-them is installed.
+A row is a hook, a name or a registration. hooks.toml names the files of openreg that implement it, as models to copy
+from.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +23,7 @@ else:
 
 FOLDER = Path(__file__).parent
 FILE = "hooks.toml"
-MODELS = "models.json"
+_REPOSITORY = "the repository of openreg"  # which contains the files that hooks.toml names
 _THE_SAME = "the same"
 
 
@@ -39,8 +37,7 @@ class HookRow:
     status: str  # empty: backends implement it; otherwise why there is nothing to implement
     cost: str  # what happens without it, if that is more than a failure of the reader
     required: bool  # True: ordinary use of a device fails without it
-    code: tuple[str, ...] = ()  # the files that implement it, as paths of a repository
-    where: str = ""  # that repository
+    code: tuple[str, ...] = ()  # the files of openreg that implement it, as paths of its repository
     since: str = ""  # the first release of torch that uses it; empty: every supported one
     chapter: str = ""  # the page of the guide about it, as a path of that repository
 
@@ -65,7 +62,7 @@ class HookRow:
     @property
     def model(self) -> str:
         """Returns the files to copy from, as the end of a sentence; empty if no file implements it."""
-        return f"; model: {', '.join(self.code)} in {self.where}" if self.code else ""
+        return f"; model: {', '.join(self.code)} in {_REPOSITORY}" if self.code else ""
 
     @property
     def for_users_only(self) -> bool:
@@ -79,6 +76,7 @@ class HookGroup:
 
     key: str
     title: str
+    about: str  # a sentence for readers
     rows: tuple[HookRow, ...]
     class_name: str = ""  # PyTorch's class; empty if there is none
     header: str = ""  # of a C++ class, below torch/include
@@ -90,23 +88,20 @@ def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDE
 
     ``torch`` is a version; rows that only later versions use are left out. If it is empty, no row is.
 
-    Raises FileNotFoundError if a file of the table does not exist.
+    Raises FileNotFoundError if the file does not exist.
     """
-    data = tomllib.loads((folder / FILE).read_text("utf-8"))
-    models = json.loads((folder / MODELS).read_text("utf-8"))
-    return parse(data, models, torch, packages)
+    return parse(tomllib.loads((folder / FILE).read_text("utf-8")), torch, packages)
 
 
-def parse(
-    data: Mapping[str, Any], models: Mapping[str, Any], torch: str = "", packages: Iterable[Package] = ()
-) -> list[HookGroup]:
-    """Returns the table from the parsed files, for a version of torch."""
+def parse(data: Mapping[str, Any], torch: str = "", packages: Iterable[Package] = ()) -> list[HookGroup]:
+    """Returns the table from the parsed file, for a version of torch."""
     release, packages = _release(torch), list(packages)
     return [
         HookGroup(
             key,
             table["title"],
-            tuple(row for row in _rows(key, table, models, packages) if not release or _release(row.since) <= release),
+            table["about"],
+            tuple(row for row in _rows(key, table, packages) if not release or _release(row.since) <= release),
             table.get("class", ""),
             table.get("header", ""),
             table.get("source", ""),
@@ -121,11 +116,9 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.groups()) if match else ()
 
 
-def _rows(
-    group: str, table: Mapping[str, Any], models: Mapping[str, Any], packages: list[Package]
-) -> Iterator[HookRow]:
+def _rows(group: str, table: Mapping[str, Any], packages: list[Package]) -> Iterator[HookRow]:
     entries = {name: entry for name, entry in table.items() if isinstance(entry, dict)}
-    implemented, statuses = {key for package in packages for key in package.implemented_rows}, dict[str, str]()
+    implemented, statuses = {key for package in packages for key in package.implements}, dict[str, str]()
     for package in packages:
         for name, entry in package.hooks.get(group, {}).items():
             if isinstance(entry, dict) and "reader" in entry:
@@ -137,16 +130,16 @@ def _rows(
         # "the same" stands for the reader of the row before.
         reader = reader if entry["reader"].startswith(_THE_SAME) else entry["reader"]
         key = f"{group}.{name}"
-        model = models["rows"].get(key, {})
+        status: str = statuses.get(key, "") or entry.get("status", "")
+        code_of_group = () if name not in table or "status" in entry else table.get("code", ())
         yield HookRow(
             group,
             name,
             entry["reader"].replace(_THE_SAME, reader, 1) if reader != entry["reader"] else reader,
-            "" if key in implemented else statuses.get(key, model.get("status", "")),
+            "" if key in implemented else status,
             entry.get("cost", ""),
             entry.get("required", False),
-            tuple(model.get("code", ())),
-            models["where"],
+            tuple(entry.get("code", code_of_group)),
             entry.get("since", ""),
             entry.get("chapter", table.get("chapter", "")),
         )
