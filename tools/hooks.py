@@ -78,8 +78,8 @@ def _covered(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def hooks_of(row: table.HookRow) -> list[str]:
-    """Returns the hooks of a row as marks of tests name them."""
-    return [f"{row.group}.{name}" for name in row.names]
+    """Returns what a mark of a test may name: the row, or one of its hooks."""
+    return [row.key, *(f"{row.group}.{name}" for name in row.names)]
 
 
 def tests_of(row: table.HookRow, tests: CoveringTests) -> list[str]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the installed PyTorch asks of a backend: compared with the record, or written into it.
+"""Compares PyTorch's interfaces for backends, as the installed torch declares them, with the record, or records them.
 
 usage: python packages/openreg-doctor/tools/interfaces.py             writes the release into interfaces.json
        python packages/openreg-doctor/tools/interfaces.py --compare   prints a line for each function that differs
 
-Needs torch alone, which is not imported: with a torch that nothing was built for, this is the first question. Record
-each release that is served, once. `nox -s interfaces` compares with the torch that the wheels are built against.
+Needs torch alone and does not import it, so it also works with a torch for which nothing was built yet. Record each
+supported release once. `nox -s interfaces` compares with the torch that the wheels are built against.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from openreg_doctor import declarations, table
 
 
 def torch_folder() -> Path:
-    """Where torch is installed."""
+    """Returns the folder in which torch is installed."""
     found = find_spec("torch")
     if found is None or found.origin is None:
         raise SystemExit(f"interfaces: there is no torch in {sys.prefix}; install one: pip install torch")
@@ -32,7 +32,7 @@ def torch_folder() -> Path:
 
 
 def torch_version(folder: Path) -> str:
-    """The version of that torch, read without importing it."""
+    """Returns the version of that torch, without importing it."""
     match = re.search(r"__version__ = '([^']+)'", (folder / "version.py").read_text("utf-8"))
     if match is None:
         raise SystemExit(f"interfaces: {folder / 'version.py'} names no version; install torch again")
@@ -40,12 +40,12 @@ def torch_version(folder: Path) -> str:
 
 
 def release_of(version: str) -> str:
-    """The release that a version belongs to, as "2.13"."""
+    """Returns the release of a version, such as "2.13"."""
     return ".".join(version.split(".")[:2])
 
 
 def compare(folder: Path) -> list[str]:
-    """One sentence for each function that differs from the record."""
+    """Returns one sentence for each function that differs from the record."""
     groups = table.read()
     record, version = declarations.read_record(), torch_version(folder)
     release = declarations.closest(record, release_of(version))
@@ -54,7 +54,7 @@ def compare(folder: Path) -> list[str]:
 
 
 def render(folder: Path) -> str:
-    """The record, with the installed release as it is."""
+    """Returns the text of the record with the installed release."""
     groups = table.read()
     installed = {release_of(torch_version(folder)): declarations.interfaces(folder, groups)}
     record = {**declarations.read_record(), **installed}
@@ -64,7 +64,7 @@ def render(folder: Path) -> str:
 
 def main() -> None:
     """Compares or writes."""
-    parser = argparse.ArgumentParser(description="What the installed PyTorch asks of a backend.")
+    parser = argparse.ArgumentParser(description="Records the interfaces of the installed PyTorch for backends.")
     parser.add_argument("--compare", action="store_true", help="print what differs from the record; write nothing")
     folder = torch_folder()
     if parser.parse_args().compare:
