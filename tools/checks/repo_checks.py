@@ -17,7 +17,7 @@ from pathlib import Path
 from tools import hooks
 from tools.abi import headers_are_needed, headers_have_their_number
 from tools.checks.type_names import types_have_names_of_their_own
-from tools.floors import NATIVE, includes_go_down
+from tools.layers import NATIVE, includes_go_down
 from tools.packages import closure, discover, read_toml, siblings
 from tools.providers import TABLE, brought_by_one_package, declarations_are_written, planned
 from tools.torch_release import pins_are_of_one_release

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the layers of C++ folders: a file includes only files of its folder or of a lower layer, and in no cycle.
 
-usage: python -m tools.floors
+usage: python -m tools.layers
 
-The layers are called floors. A README.md that has a table with the columns "floor" and "what belongs there" declares
-the order of the folders beside it, the lowest first. tools/checks/repo_checks.py runs this check as one of its rules.
+A README.md that has a table with the columns "layer" and "what belongs there" declares the order of the folders beside
+it, the lowest first. tools/checks/repo_checks.py runs this check as one of its rules.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from tools.packages import ROOT, discover
 
 NATIVE = {".cpp", ".h"}
-BESIDE = {"include", "tests"}  # folders that are no floors: the public interface, and tests, which use all floors
-HEAD = "| floor | what belongs there |\n|---|---|\n"
+BESIDE = {"include", "tests"}  # folders that are no layers: the public interface, and tests, which use all layers
+HEAD = "| layer | what belongs there |\n|---|---|\n"
 ROW = re.compile(r"\| `(\w+)` \| (.*) \|")
 INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
 
 
 def trees(root: Path) -> Iterator[Path]:
-    """Yields the folders of C++ whose README.md declares floors."""
+    """Yields the folders of C++ whose README.md declares layers."""
     for package in discover(root).values():
         for readme in sorted((package.folder / "csrc").rglob("README.md")):
             if HEAD in readme.read_text("utf-8"):
@@ -33,7 +33,7 @@ def trees(root: Path) -> Iterator[Path]:
 
 
 def declared(tree: Path) -> list[str]:
-    """Returns the floors that the README.md of a folder declares, the lowest first."""
+    """Returns the layers that the README.md of a folder declares, the lowest first."""
     rows = takewhile(bool, (tree / "README.md").read_text("utf-8").partition(HEAD)[2].splitlines())
     matches = [match for match in map(ROW.fullmatch, rows) if match is not None]
     return [match[1] for match in matches if match[2].strip()]
@@ -46,16 +46,16 @@ def has_sources(folder: Path) -> bool:
 
 
 def problems_of(tree: Path) -> list[str]:
-    """Returns one line for each violation of the rules below a folder that declares floors.
+    """Returns one line for each violation of the rules below a folder that declares layers.
 
-    Violations are a folder without a floor or the reverse, an include of a higher floor, of another folder of the same
-    floor, or without its folder, and a cycle of includes.
+    Violations are a folder without a layer or the reverse, an include of a higher layer, of another folder of the same
+    layer, or without its folder, and a cycle of includes.
     """
-    floors = declared(tree)
+    layers = declared(tree)
     folders = sorted(path.name for path in tree.iterdir() if path.name not in BESIDE and has_sources(path))
-    problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
-    problems += [f"README.md: there is no floor {name}" for name in floors if name not in folders]
-    files = sorted(path for name in floors for path in (tree / name).rglob("*") if path.suffix in NATIVE)
+    problems = [f"{name}: no row in the table of layers" for name in folders if name not in layers]
+    problems += [f"README.md: there is no layer {name}" for name in layers if name not in folders]
+    files = sorted(path for name in layers for path in (tree / name).rglob("*") if path.suffix in NATIVE)
     graph: dict[Path, list[Path]] = {}
     for path in files:
         place = path.relative_to(tree)
@@ -65,10 +65,10 @@ def problems_of(tree: Path) -> list[str]:
             if (path.parent / name).is_file():
                 problems.append(f'{place}: write "{place.parent.as_posix()}/{name}", with its folder')
         for included in graph[place]:
-            if floors.index(included.parts[0]) > floors.index(place.parts[0]):
-                problems.append(f"{place}: includes {included.as_posix()}, which stands on a higher floor")
+            if layers.index(included.parts[0]) > layers.index(place.parts[0]):
+                problems.append(f"{place}: includes {included.as_posix()}, which belongs to a higher layer")
             elif included.parts[0] == place.parts[0] and included.parent != place.parent:
-                problems.append(f"{place}: includes {included.as_posix()}, of another folder of its floor")
+                problems.append(f"{place}: includes {included.as_posix()}, of another folder of its layer")
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -78,7 +78,7 @@ def problems_of(tree: Path) -> list[str]:
 
 
 def includes_go_down(root: Path) -> list[str]:
-    """Checks that includes go to the same folder or to a lower floor, name their folder, and form no cycle.
+    """Checks that includes go to the same folder or to a lower layer, name their folder, and form no cycle.
 
     Returns one line per violation.
     """

@@ -4,7 +4,7 @@
 import pytest
 from helpers import write_files
 
-from tools.floors import HEAD, problems_of
+from tools.layers import HEAD, problems_of
 
 TREE = {
     "README.md": f"# A tree\n\n{HEAD}| `base` | What knows nothing. |\n| `upper` | What uses it. |\n\nMore.\n",
@@ -29,15 +29,15 @@ def test_includes_that_go_down_or_stay_pass(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"base/lock.cpp": '#include "upper/user.h"\n'}, "base/lock.cpp: includes upper/user.h, which stands on a"),
+        ({"base/lock.cpp": '#include "upper/user.h"\n'}, "base/lock.cpp: includes upper/user.h, which belongs to"),
         ({"base/lock.cpp": '#include "lock.h"\n'}, 'base/lock.cpp: write "base/lock.h", with its folder'),
         ({"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}, "include each other in a circle"),
         ({"upper/other/a.h": '#include "upper/family/two.h"\n'}, "includes upper/family/two.h, of another folder"),
-        ({"third/a.h": "\n"}, "third: no row in the table of floors"),
-        ({"README.md": NO_SENTENCE}, "upper: no row in the table of floors"),
+        ({"third/a.h": "\n"}, "third: no row in the table of layers"),
+        ({"README.md": NO_SENTENCE}, "upper: no row in the table of layers"),
         (
             {"README.md": TREE["README.md"].replace(ROW, f"{ROW}| `third` | x |\n")},
-            "README.md: there is no floor third",
+            "README.md: there is no layer third",
         ),
     ],
 )
