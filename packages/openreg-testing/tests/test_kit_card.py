@@ -10,8 +10,8 @@ from openreg_testing.conformance import comparison
 from openreg_testing.conformance.card import Card, ConformanceResult
 from openreg_testing.conformance.manifest import Manifest, OperatorExpectations
 from openreg_testing.conformance.operators import run
+from openreg_testing.conformance.operators.checks import CHECKS
 from openreg_testing.conformance.operators.scorecard import Scorecard
-from openreg_testing.conformance.operators.tasks import CHECKS
 
 
 def of_operators(complete=True, known=None, most=None, native=None, **failures):

@@ -11,7 +11,7 @@ from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, OperatorExpectations
 from openreg_testing.conformance.operators import run
-from openreg_testing.conformance.operators.tasks import ARGUMENTS, COMPILED
+from openreg_testing.conformance.operators.checks import ARGUMENTS, COMPILED
 
 pytestmark = pytest.mark.timeout(1800)
 FURTHER = pytest.mark.endurance  # further forms of what the default session runs, each in processes of its own

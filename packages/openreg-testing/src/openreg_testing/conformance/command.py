@@ -21,7 +21,8 @@ from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
-from .operators.tasks import CHECKS, COMPILED, FLAGS, ON_DEMAND, TABLE
+from .operators.checks import CHECKS, COMPILED, FLAGS, ON_DEMAND
+from .operators.tasks import TABLE
 from .pool import FailedTask, Processes, WorkerPool
 
 if TYPE_CHECKING:

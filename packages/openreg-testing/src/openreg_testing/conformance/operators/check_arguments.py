@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -28,14 +28,12 @@ from ..._platform import little_memory
 from . import device_under_test
 from .changes import CPU, SECOND, ArgumentChange, call_of, changes
 from .check_random import draws_random_numbers
+from .checks import CASE_PREFIX
 from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
 from .outcome import CallOutcome, attempt
-from .tasks import CASE_PREFIX
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 3
 LARGEST = 10_000  # maximal number of elements of a sample's operands; other checks run the larger samples

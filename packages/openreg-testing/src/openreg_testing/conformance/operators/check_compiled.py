@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -20,10 +20,8 @@ from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
 from .outcome import CallOutcome, attempt
 from .reference import on_cpu
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 
 @dataclass

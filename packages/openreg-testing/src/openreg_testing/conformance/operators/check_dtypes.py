@@ -6,7 +6,7 @@ The device raises on the calling line if the CPU does, or computes the same resu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.testing._internal import common_dtype as dtypes
@@ -17,10 +17,8 @@ from .check_random import draws_random_numbers
 from .comparison import difference
 from .entries import UNINITIALIZED, dtypes_of, name_of, samples_of
 from .outcome import CallOutcome, attempt
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 4
 # Quantized dtypes are left out, because quantized tensors need other dispatch keys.

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import device_under_test
 from .comparison import is_on_one_device
 from .outcome import attempt
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 
 def check_errors(op: Any, report: EntryReport) -> None:

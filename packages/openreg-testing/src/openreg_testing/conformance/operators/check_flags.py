@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -22,10 +22,8 @@ from .check_results import Computation
 from .entries import UNINITIALIZED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
 from .outcome import CallOutcome, attempt, wait_for_device
+from .report import EntryReport
 from .transfer import Inputs, as_strided, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 8
 REPETITIONS = 3  # pairs of runs, in each of which a difference has to appear

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -21,10 +21,8 @@ from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, dtypes_of, samples_of
 from .outcome import attempt, warning_difference
 from .reference import on_cpu
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 8
 Form = Callable[[torch.Tensor], torch.Tensor]  # returns a tensor of equal shape in another memory layout

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,10 +15,8 @@ from .check_writes import form_name, is_intact_around, transposed, with_strides
 from .comparison import difference
 from .entries import differentiable, samples_of
 from .outcome import attempt
+from .report import EntryReport
 from .transfer import copy_inputs, copy_tensor, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 3
 OUT_FORMS = (with_strides, transposed)

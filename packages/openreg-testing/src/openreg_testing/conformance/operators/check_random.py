@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -17,10 +17,8 @@ from . import device_under_test
 from .comparison import difference
 from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype
+from .report import EntryReport
 from .transfer import Inputs, as_strided, copy_inputs, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 DRAWS = 128  # calls on each device, whose numbers are compared as distributions
 REPEATS = 12  # further calls before equal numbers count as a failure

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -15,10 +15,8 @@ from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, of_each_kind, samples_of
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
+from .report import EntryReport
 from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 # Values of OpInfo.gradcheck_wrapper that need not be called: the first only forwards, the second only seeds.
 PLAIN_WRAPPERS = (OpInfo.__dataclass_fields__["gradcheck_wrapper"].default, wrapper_set_seed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import unittest
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.testing._internal.opinfo.core import SampleInput
@@ -14,9 +14,7 @@ from torch.testing._internal.opinfo.core import SampleInput
 from .check_errors import compare_errors
 from .check_results import check_sample
 from .entries import DTYPES, differentiable, dtypes_of, name_of, samples_of
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
+from .report import EntryReport
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 SAMPLES = 60

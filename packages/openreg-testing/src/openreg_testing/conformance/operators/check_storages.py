@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -21,10 +21,8 @@ from .changes import call_of
 from .check_arguments import announce, small_samples
 from .entries import UNINITIALIZED
 from .outcome import attempt
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 
 def check_storages(op: Any, dtype: torch.dtype, report: EntryReport) -> None:

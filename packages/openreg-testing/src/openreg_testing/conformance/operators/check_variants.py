@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -16,10 +16,8 @@ from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
 from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype, on_cpu
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 24
 # torch.lu() copies its results into out= operands on any device.

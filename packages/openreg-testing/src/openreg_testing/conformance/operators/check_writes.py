@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -22,10 +22,8 @@ from .comparison import difference
 from .entries import UNINITIALIZED, samples_of
 from .outcome import CallOutcome, attempt, warning_difference
 from .reference import on_cpu
+from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
-
-if TYPE_CHECKING:
-    from .examination import EntryReport
 
 SAMPLES = 6
 GUARD = 24  # elements before and after the view that is written; no kernel may change them

@@ -18,8 +18,9 @@ from .. import compiler_cache
 from ..bring_up import Setup
 from ..manifest import Manifest
 from ..pool import FailedTask, Processes, WorkerPool
+from .checks import CASE_BY_CASE, CHECKS, COMPILED, FLAGS, ON_DEMAND, last_case
 from .scorecard import Scorecard
-from .tasks import CASE_BY_CASE, CHECKS, COMPILED, FLAGS, ON_DEMAND, TABLE, Entries, Examine, last_case
+from .tasks import TABLE, Entries, Examine
 
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # the name of a failure that ended the process and thus belongs to no check

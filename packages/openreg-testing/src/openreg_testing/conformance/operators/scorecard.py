@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..manifest import Manifest
-from .tasks import CHECKS, ON_DEMAND
+from .checks import CHECKS, ON_DEMAND
 
 _CODE = ("generated", "external")  # the counts of compiled code that are shown; see check_compiled.Code
 FALLBACKS_SHOWN = 30  # lines of the table in the terminal; the file written by --json has all
