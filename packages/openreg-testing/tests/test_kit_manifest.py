@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openreg_testing.conformance import manifest
+from openreg_testing.conformance import command, manifest, spyre
 from openreg_testing.conformance.manifest import Exclusion, ManifestError, OperatorExpectations
 
 WHOLE = """
@@ -191,7 +191,7 @@ test_suite_config:
 
 
 def test_the_form_of_torch_spyre_is_read(tmp_path):
-    found = manifest.read(written(tmp_path, SPYRE, "config.yaml"))
+    found = spyre.read(written(tmp_path, SPYRE, "config.yaml"))
     assert found.runs("add")
     assert found.runs("mul.variant")
     assert not found.runs("sub")
@@ -226,4 +226,10 @@ def test_the_form_of_torch_spyre_is_read(tmp_path):
 )
 def test_mistakes_in_the_form_of_torch_spyre_are_reported(tmp_path, text, told):
     with pytest.raises(ManifestError, match=re.escape(told)):
-        manifest.read(written(tmp_path, text, "config.yml"))
+        spyre.read(written(tmp_path, text, "config.yml"))
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "config.yml"])
+def test_the_name_of_a_file_says_in_which_form_it_is(tmp_path, name):
+    assert command.read_manifest(written(tmp_path, SPYRE, name), "2.13.0").variants
+    assert command.read_manifest(written(tmp_path, WHOLE), "2.13.0") == manifest.read(tmp_path / "npu.toml", "2.13.0")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import card as cards
-from . import comparison, manifest, suite_tests, upstream
+from . import comparison, manifest, spyre, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
 from .operators.checks import CHECKS, COMPILED, FLAGS, ON_DEMAND
@@ -347,7 +347,7 @@ def _setup(options: argparse.Namespace) -> Setup:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError as error:
         raise WrongUseError("torch is not installed; install the version that the backend supports") from error
-    known = manifest.read(options.manifest, version) if options.manifest is not None else manifest.Manifest()
+    known = read_manifest(options.manifest, version) if options.manifest is not None else manifest.Manifest()
     device = options.device or known.device
     if not device:
         raise WrongUseError(
@@ -363,6 +363,14 @@ def _setup(options: argparse.Namespace) -> Setup:
         if not _exists(name):
             raise WrongUseError(f"--import {name!r}: there is no such module; install it or correct the name")
     return Setup(device, imports, replace(known, device=device))
+
+
+def read_manifest(path: Path, torch: str) -> manifest.Manifest:
+    """Reads a file and returns its manifest for a version of torch. A YAML file has torch-spyre's format.
+
+    Raises ManifestError if the file cannot be read or is invalid.
+    """
+    return spyre.read(path) if path.suffix in (".yaml", ".yml") else manifest.read(path, torch)
 
 
 def _exists(module: str) -> bool:

@@ -4,8 +4,7 @@
 An entry under [operators] has a name of PyTorch's table of operators, whose items (OpInfo) are also called entries: an
 OpInfo.full_name, or a pattern such as "fft.*". An entry under [tests] has the name of a test of the kit, such as
 "streams::test_work_on_one_stream_is_in_order". An entry under [pytorch] has the name of one of PyTorch's own tests. An
-entry under [[differing]] has one reason for many operators. A file that ends in .yaml or .yml has torch-spyre's format
-(see ``spyre``).
+entry under [[differing]] has one reason for many operators. ``spyre`` reads a manifest in the format of torch-spyre.
 """
 
 from __future__ import annotations
@@ -141,18 +140,18 @@ def read(path: Path, torch: str = "") -> Manifest:
     Raises ManifestError if the file cannot be read or is invalid.
     """
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: cannot be read: {error}") from error
-    if path.suffix in (".yaml", ".yml"):
-        from . import spyre
-
-        return spyre.parse(text, str(path))
-    try:
-        data = tomllib.loads(text)
+        data = tomllib.loads(text_of(path))
     except tomllib.TOMLDecodeError as error:
         raise ManifestError(f"{path}: is not TOML: {error}") from error
     return parse(data, str(path), torch)
+
+
+def text_of(path: Path) -> str:
+    """Returns the text of a file. Raises ManifestError if it cannot be read."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}: cannot be read: {error}") from error
 
 
 def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:

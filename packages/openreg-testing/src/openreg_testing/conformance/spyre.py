@@ -24,9 +24,10 @@ torch-spyre's own runner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from .manifest import Exclusion, Manifest, ManifestError, OperatorExpectations, known_dtype
+from .manifest import Exclusion, Manifest, ManifestError, OperatorExpectations, known_dtype, text_of
 
 _MODES = ("mandatory_success", "skip", "xfail", "xfail_strict")
 _ACCEPTED = {
@@ -42,8 +43,12 @@ _ACCEPTED = {
 }
 
 
-def parse(text: str, path: str) -> Manifest:
-    """Returns the manifest of a file's text. Raises ManifestError if PyYAML is missing or the text is invalid."""
+def read(path: Path) -> Manifest:
+    """Reads a file and returns its manifest.
+
+    Raises ManifestError if the file cannot be read or is invalid, or if PyYAML is missing.
+    """
+    text = text_of(path)
     try:
         import yaml
     except ImportError as error:
@@ -52,7 +57,7 @@ def parse(text: str, path: str) -> Manifest:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ManifestError(f"{path}: is not YAML: {error}") from error
-    return _Reader(path).manifest(data)
+    return _Reader(str(path)).manifest(data)
 
 
 class _Reader:
