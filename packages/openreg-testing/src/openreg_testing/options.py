@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import importlib
 import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing import devices, libraries, sanitize
+from openreg_testing import devices, libraries
 from openreg_testing.sizes import size_in_bytes
 
 if TYPE_CHECKING:
@@ -264,13 +265,28 @@ def _require(given: PluginSettings) -> None:
     if given.device:
         devices.require(given.target, given.option)
     if given.sanitize:
-        sanitize.require(given.target)
+        _require_sanitizer(given.target)
     if given.needing_device:
         unknown = devices.WatchedDevices(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
         for name in given.needing_device:
             why = unknown.get(_MEASUREMENT_OF.get(name, ""))
             if why:
                 raise pytest.UsageError(f"{name} cannot be checked on {given.target}: {why}; leave it out")
+
+
+def _require_sanitizer(target: str) -> None:
+    """Raises UsageError if --sanitize cannot work on the device ``target``."""
+    if target.partition(":")[0] != "openreg":
+        raise pytest.UsageError(f"--sanitize observes openreg devices, and --device is {target}; add --device openreg")
+    try:
+        importlib.import_module("openreg_sanitizer")
+    except ModuleNotFoundError as error:
+        if error.name != "openreg_sanitizer":
+            raise
+        raise pytest.UsageError(
+            "--sanitize needs the package openreg-sanitizer, which is not installed. Install it with: "
+            "pip install openreg-sanitizer"
+        ) from None
 
 
 def _undo(steps: list[Any]) -> None:

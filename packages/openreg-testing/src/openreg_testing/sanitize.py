@@ -14,22 +14,9 @@ from typing import Any
 
 import pytest
 
+from openreg_testing.options import SETTINGS
+
 _SESSION = pytest.StashKey[Any]()
-
-
-def require(target: str) -> None:
-    """Raises UsageError if the option cannot work on the device ``target``."""
-    if target.partition(":")[0] != "openreg":
-        raise pytest.UsageError(f"--sanitize observes openreg devices, and --device is {target}; add --device openreg")
-    try:
-        importlib.import_module("openreg_sanitizer")
-    except ModuleNotFoundError as error:
-        if error.name != "openreg_sanitizer":
-            raise
-        raise pytest.UsageError(
-            "--sanitize needs the package openreg-sanitizer, which is not installed. Install it with: "
-            "pip install openreg-sanitizer"
-        ) from None
 
 
 def _module(name: str) -> Any:
@@ -37,8 +24,6 @@ def _module(name: str) -> Any:
 
 
 def _wanted(config: pytest.Config) -> bool:
-    from openreg_testing.options import SETTINGS  # which imports this module
-
     given = config.stash.get(SETTINGS, None)
     return given is not None and given.sanitize
 
