@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from openreg_testing.fresh_children import FreshFamily
+from openreg_testing.workers.fresh_children import FreshFamily
 
 # Packages that are extras of openreg-meta: where one is absent, the doctor notes what is lost without it.
 EXTRAS = {

@@ -15,7 +15,7 @@ from openreg_doctor.children import ChildResults
 from openreg_doctor.examination import Examination, Order, _request
 from openreg_runtime import installed_plugins
 from openreg_testing.doctor_site import IMPORTED
-from openreg_testing.fresh_children import FreshFamily
+from openreg_testing.workers.fresh_children import FreshFamily
 
 
 @pytest.fixture(scope="module")

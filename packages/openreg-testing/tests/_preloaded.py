@@ -24,7 +24,7 @@ class Further:
         import openreg_testing.isolated
         import openreg_testing.isolation_marks
         import openreg_testing.loss
-        import openreg_testing.workers  # noqa: F401
+        import openreg_testing.workers.server  # noqa: F401
 
 
 with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):

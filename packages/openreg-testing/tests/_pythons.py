@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from openreg_testing.fresh_children import FreshFamily
+from openreg_testing.workers.fresh_children import FreshFamily
 
 OF_TESTS = "OPENREG_TEST_"  # variables of tests and of the plug-in, which no import reads
 # What the kit gives to its processes, and torch reads when it is imported.

@@ -7,7 +7,7 @@ import sys
 import pytest
 from _platform import HAS_FORK
 
-from openreg_testing.fresh_children import FreshFamily
+from openreg_testing.workers.fresh_children import FreshFamily
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .fresh_children import FreshFamily
+from .workers.fresh_children import FreshFamily
 
 SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")  # prefixes of the variables that the doctor does not inherit
 OURS = ("openreg", "torch_openreg", "_openreg")  # prefixes of the packages of this project in site-packages

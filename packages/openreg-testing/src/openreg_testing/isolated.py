@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from . import fork_safety, workers
+from .workers import fork_safety, server
 
 REPORTER = "openreg-isolation"  # the name of the plug-in that requests workers
 _LEAF = (type(None), bool, int, float, str, bytes)  # types that every process can unpickle
@@ -105,12 +105,12 @@ class _ReportSender:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        workers.send_part(("report", plain(data)))
+        server.send_part(("report", plain(data)))
 
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str, nodeid: str) -> None:
         if when == "runtest":  # pytest repeats earlier warnings to a plug-in that is registered late
             category = warning_message.category
-            workers.send_part(
+            server.send_part(
                 (
                     "warning",
                     {

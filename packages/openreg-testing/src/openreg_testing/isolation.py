@@ -26,13 +26,13 @@ from typing import Any
 import pytest
 
 from . import loss, repeat
-from .fork_safety import can_fork, used_device
-from .forks import Answer, ForkServer, Lost, SpawnServer, attend
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
 from .processes import IsolatedRun, WorkerProcess, record_warning
-from .workers import ADDRESS
+from .workers.fork_safety import can_fork, used_device
+from .workers.forks import Answer, ForkServer, Lost, SpawnServer, attend
+from .workers.server import ADDRESS
 
 LIMIT = 600.0  # seconds
 LARGEST_SEED = 2**64 - 1

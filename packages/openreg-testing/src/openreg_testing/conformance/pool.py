@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .. import forks
+from ..workers import forks
 
 _FRAME = re.compile(r'\s+File "(.+)", line (\d+) in (\S+)')  # as faulthandler writes it
 START_LIMIT = 300.0  # seconds for a process to start and run the preparing tasks

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from ..._platform import little_memory
+from ...workers._platform import little_memory
 from . import device_under_test
 from .changes import CPU, SECOND, ArgumentChange, call_of, changes
 from .check_random import draws_random_numbers

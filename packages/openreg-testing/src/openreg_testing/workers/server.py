@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The processes behind ``forks``: the server that forks workers, and the workers, forked or started.
 
-The command of a started worker is ``python -m openreg_testing.workers module:function``.
+The command of a started worker is ``python -m openreg_testing.workers.server module:function``.
 """
 
 from __future__ import annotations
@@ -336,7 +336,8 @@ def _flush() -> None:
 
 
 if __name__ == "__main__":
-    from openreg_testing import workers  # imports this file under its name, so that send_part() finds the connection
+    # This file under its name, so that send_part() finds the connection.
+    from openreg_testing.workers import server
 
     module, function = sys.argv[1].split(":")
-    workers.attend(getattr(importlib.import_module(module), function))
+    server.attend(getattr(importlib.import_module(module), function))
