@@ -165,7 +165,7 @@ print(hashlib.sha256(b"".join(r.cpu().numpy().tobytes() for r in results)).hexdi
 
 def test_a_launch_owns_what_it_needs_and_returns_at_once(run_raw):
     run_raw("""
-from openreg_testing.gate import Gate
+from openreg_testing.plugin.gate import Gate
 gate = Gate()
 x = torch.randn(64, 64).to(DEVICE)
 expected = [(x.cpu() @ x.cpu()), x.cpu().sum(1), torch.softmax(x.cpu(), 1), x.cpu().abs()]

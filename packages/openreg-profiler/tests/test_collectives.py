@@ -27,7 +27,7 @@ import torch
 from torch import distributed, multiprocessing
 from torch.profiler import ProfilerActivity, profile
 import openreg_distributed, openreg_ops, openreg_profiler
-from openreg_testing.gate import Gate
+from openreg_testing.plugin.gate import Gate
 
 def step(x, parts):
     gate = Gate()

@@ -9,7 +9,7 @@ import torch
 from profiles import check, profiled
 
 import openreg_profiler  # noqa: F401
-from openreg_testing.gate import driver
+from openreg_testing.plugin.gate import driver
 
 DEVICE = "openreg"
 

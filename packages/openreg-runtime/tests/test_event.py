@@ -8,7 +8,7 @@ import torch
 from driver.device_api import DriverError
 
 from openreg_runtime import openreg
-from openreg_testing.gate import Gate
+from openreg_testing.plugin.gate import Gate
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 

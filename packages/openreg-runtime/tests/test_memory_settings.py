@@ -243,7 +243,7 @@ def test_poison_comes_after_the_work_that_uses_the_memory(succeed):
     succeed(
         POISON
         + """
-from openreg_testing.gate import Gate
+from openreg_testing.plugin.gate import Gate
 write(address, b"1" * 1000)
 gate = Gate()
 gate.close()

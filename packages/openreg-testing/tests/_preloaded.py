@@ -18,12 +18,12 @@ class Further:
 
     @staticmethod
     def pytest_load_initial_conftests():
-        import openreg_testing.cuda_asked
-        import openreg_testing.cuda_names
-        import openreg_testing.devices
-        import openreg_testing.isolated
-        import openreg_testing.isolation_marks
-        import openreg_testing.loss
+        import openreg_testing.plugin.cuda_asked
+        import openreg_testing.plugin.cuda_names
+        import openreg_testing.plugin.devices
+        import openreg_testing.plugin.isolated
+        import openreg_testing.plugin.isolation_marks
+        import openreg_testing.plugin.loss
         import openreg_testing.workers.server  # noqa: F401
 
 

@@ -7,7 +7,7 @@ import time
 import _pythons
 import pytest
 
-from openreg_testing.libraries import CUDA_VARIABLE, DEVICE_VARIABLE
+from openreg_testing.plugin.libraries import CUDA_VARIABLE, DEVICE_VARIABLE
 
 # What a plug-in around these tests, or the CI, may have set.
 OF_LIBRARIES = ("TORCH_", "TRANSFORMERS_", "DIFFUSERS_", "ACCELERATE_", "PYTORCH_TESTING_", "PYTEST_")

@@ -8,7 +8,7 @@ import sys
 import pytest
 from library_runs import PATIENCE, run, says, says_not
 
-from openreg_testing import cuda_asked
+from openreg_testing.plugin import cuda_asked
 
 pytest_plugins = ["pytester"]
 
@@ -122,7 +122,7 @@ def named(result):
 @pytest.fixture
 def all_are_shown(monkeypatch, pytester):
     """The summary names a few; these tests look at all."""
-    code = "import openreg_testing.summary\nopenreg_testing.summary._MOST_PLACES = 100\n"
+    code = "import openreg_testing.plugin.summary\nopenreg_testing.plugin.summary._MOST_PLACES = 100\n"
     pytester.makepyfile(all_shown=code)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     return ["-p", "all_shown"]
@@ -173,7 +173,7 @@ def test_where_cuda_is_the_device_or_none_is_asked_for_nothing_is_said(pytester,
 UNDONE = """
 import sys
 from pathlib import Path
-from openreg_testing.cuda_asked import CudaUses
+from openreg_testing.plugin.cuda_asked import CudaUses
 
 later = CudaUses(Path.cwd(), [])
 later.begin()
@@ -186,7 +186,7 @@ assert torch.cuda.is_available() is False
 now.end()
 later.end()
 assert not [name for name in vars(torch.cuda) if hasattr(getattr(torch.cuda, name), "__wrapped__")
-            and getattr(torch.cuda, name).__module__ == "openreg_testing.cuda_asked"]
+            and getattr(torch.cuda, name).__module__ == "openreg_testing.plugin.cuda_asked"]
 assert not hasattr(torch.cuda.is_available, "__wrapped__") and not hasattr(torch.cuda._lazy_init, "__wrapped__")
 print("undone")
 """

@@ -170,7 +170,7 @@ def test_a_machine_with_cuda_is_refused(pytester, monkeypatch):
 UNDONE = """
 import threading
 import torch
-from openreg_testing import cuda_names
+from openreg_testing.plugin import cuda_names
 from torch.amp import autocast_mode
 from torch.utils import _device
 

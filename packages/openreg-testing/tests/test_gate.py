@@ -7,7 +7,7 @@ import pytest
 import torch
 from library_runs import run, says
 
-from openreg_testing import gate as gates
+from openreg_testing.plugin import gate as gates
 
 pytest_plugins = ["pytester"]
 

@@ -251,7 +251,9 @@ def test_a_device_that_is_not_there_is_the_reason_given_where_a_conftest_fails_o
 
 def test_it_says_how_to_get_openreg_where_that_is_missing(pytester, monkeypatch):
     # A plug-in that makes openreg look as if it were not installed.
-    pytester.makepyfile(hides_openreg="from openreg_testing import devices\ndevices.module_of = lambda name: 'torch'")
+    pytester.makepyfile(
+        hides_openreg="from openreg_testing.plugin import devices\ndevices.module_of = lambda name: 'torch'"
+    )
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     result = run(pytester, monkeypatch, "-p", "hides_openreg", "--device", "openreg")

@@ -10,7 +10,7 @@ import pytest
 from _platform import HAS_FORK
 from _runs import in_a_new_shell, run, write
 
-from openreg_testing.isolation_marks import Requirements
+from openreg_testing.plugin.isolation_marks import Requirements
 
 pytest.importorskip("openreg_runtime")
 pytest_plugins = ["pytester"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .workers import fork_safety, server
+from ..workers import fork_safety, server
 
 REPORTER = "openreg-isolation"  # the name of the plug-in that requests workers
 _LEAF = (type(None), bool, int, float, str, bytes)  # types that every process can unpickle

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .workers.forks import Lost
+from ..workers.forks import Lost
 
 # Functions of pytest that call a test or a fixture. They and their callers are omitted from stacks.
 _CALLERS = re.compile(r"in (pytest_pyfunc_call|call_fixture_func|runtest|teardown_exact)$")

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.devices import Counts, WatchedDevices, accelerator_type
-from openreg_testing.options import CUDA_USES, settings
-from openreg_testing.waits import HostWaits
+from openreg_testing.plugin.devices import Counts, WatchedDevices, accelerator_type
+from openreg_testing.plugin.options import CUDA_USES, settings
+from openreg_testing.plugin.waits import HostWaits
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 

@@ -29,7 +29,7 @@ _INTERNAL = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_op
 # Modules whose frames mean that no user code caused the wait: those that print values or call hooks of pytest. Other
 # frames of pytest are skipped, and so are those of the module of this package through which calls of a test go.
 _NO_USER_CODE = re.compile(r"(_pytest\.(assertion|_io|_code)|pluggy|unittest\.util|openreg_testing)(\.|$)")
-_CALLS_OF_TESTS = "openreg_testing.cuda_names"
+_CALLS_OF_TESTS = "openreg_testing.plugin.cuda_names"
 _DOCTEST = "_pytest.doctest"  # its examples have no frame in a file
 TEST_FOLDERS = ("test", "tests", "testing")
 _STANDARD = sysconfig.get_path("stdlib")

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from openreg_testing import repeat
-from openreg_testing.options import settings
-from openreg_testing.sizes import show_bytes
-from openreg_testing.usage import facts_of
+from openreg_testing.plugin import repeat
+from openreg_testing.plugin.options import settings
+from openreg_testing.plugin.sizes import show_bytes
+from openreg_testing.plugin.usage import facts_of
 
 RESULTS = pytest.StashKey["dict[str, ReportedTest]"]()
 _MOST_PLACES = 10

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing.libraries import OF_TORCH, module_of
+from openreg_testing.plugin.libraries import OF_TORCH, module_of
 
 if TYPE_CHECKING:
     import torch

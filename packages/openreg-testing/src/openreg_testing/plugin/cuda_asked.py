@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.waits import TEST_FOLDERS, is_internal
+from openreg_testing.plugin.waits import TEST_FOLDERS, is_internal
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 

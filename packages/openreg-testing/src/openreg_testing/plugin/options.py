@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing import devices, libraries
-from openreg_testing.sizes import size_in_bytes
+from openreg_testing.plugin import devices, libraries
+from openreg_testing.plugin.sizes import size_in_bytes
 
 if TYPE_CHECKING:
-    from openreg_testing.cuda_asked import CudaUses
+    from openreg_testing.plugin.cuda_asked import CudaUses
 
 SETTINGS = pytest.StashKey["PluginSettings"]()
 CUDA_USES: pytest.StashKey[CudaUses] = pytest.StashKey()  # in runs on a device that is neither cuda nor named cuda
@@ -234,12 +234,12 @@ def _apply(given: PluginSettings, config: pytest.Config, undo: list[Any]) -> Non
         config.stash[ENVIRONMENT] = environment
         environment.apply(libraries.read(config.rootpath / "pyproject.toml"))
         if not given.cuda_as and given.device.partition(":")[0] not in ("cpu", "cuda"):
-            from openreg_testing import cuda_asked
+            from openreg_testing.plugin import cuda_asked
 
             config.stash[CUDA_USES] = cuda_asked.begin_recording(config)
             undo.append(config.stash[CUDA_USES].end)
     if given.cuda_as:
-        from openreg_testing import cuda_names
+        from openreg_testing.plugin import cuda_names
 
         devices.require(given.cuda_as, given.cuda_option)
         undo.append(cuda_names.activate(given.cuda_as))

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing.budgets import budget
-from openreg_testing.options import settings
-from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
-from openreg_testing.usage import CURRENT, USAGE, DeviceUsage, fail_if_device_lost, shown
+from openreg_testing.plugin.budgets import budget
+from openreg_testing.plugin.options import settings
+from openreg_testing.plugin.sizes import show_bytes, show_exactly, size_in_bytes
+from openreg_testing.plugin.usage import CURRENT, USAGE, DeviceUsage, fail_if_device_lost, shown
 
 if TYPE_CHECKING:
     import torch

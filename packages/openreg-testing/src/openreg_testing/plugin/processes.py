@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from .workers.forks import Answer, ForkServer, Lost, SpawnServer, Worker
+from ..workers.forks import Answer, ForkServer, Lost, SpawnServer, Worker
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.options import SETTINGS
+from openreg_testing.plugin.options import SETTINGS
 
 _SESSION = pytest.StashKey[Any]()
 

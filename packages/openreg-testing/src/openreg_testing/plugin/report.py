@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from openreg_testing import repeat
-from openreg_testing.options import settings
-from openreg_testing.sizes import show_bytes
-from openreg_testing.summary import ReportedTest, lines, results, watched_of
+from openreg_testing.plugin import repeat
+from openreg_testing.plugin.options import settings
+from openreg_testing.plugin.sizes import show_bytes
+from openreg_testing.plugin.summary import ReportedTest, lines, results, watched_of
 
 _TEMPLATE = "report.html.j2"
 

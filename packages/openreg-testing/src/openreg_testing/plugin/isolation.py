@@ -25,14 +25,14 @@ from typing import Any
 
 import pytest
 
+from ..workers.fork_safety import can_fork, used_device
+from ..workers.forks import Answer, ForkServer, Lost, SpawnServer, attend
+from ..workers.server import ADDRESS
 from . import loss, repeat
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
 from .processes import IsolatedRun, WorkerProcess, record_warning
-from .workers.fork_safety import can_fork, used_device
-from .workers.forks import Answer, ForkServer, Lost, SpawnServer, attend
-from .workers.server import ADDRESS
 
 LIMIT = 600.0  # seconds
 LARGEST_SEED = 2**64 - 1

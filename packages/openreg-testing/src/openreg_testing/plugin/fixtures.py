@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing.devices import accelerator_type, load_torch
-from openreg_testing.options import settings
-from openreg_testing.usage import USAGE
+from openreg_testing.plugin.devices import accelerator_type, load_torch
+from openreg_testing.plugin.options import settings
+from openreg_testing.plugin.usage import USAGE
 
 if TYPE_CHECKING:
     import torch
