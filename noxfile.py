@@ -319,7 +319,7 @@ def endurance(session: nox.Session) -> None:
     with_torch = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "exits.py"
     here.run("exits with torch", "python", str(with_torch), "--processes", "100")
     for name, package in PACKAGES.items():
-        sources = (path.read_text("utf-8") for path in (package.folder / "tests").glob("test_*.py"))
+        sources = (path.read_text("utf-8") for path in (package.folder / "tests").rglob("test_*.py"))
         if name != "openreg-meta" and any("mark.endurance" in source for source in sources):
             here.install(name, extra="test")
             here.run(name, *marked, str(package.folder / "tests"))

@@ -21,6 +21,11 @@ def environment(**variables):
     return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
 
 
+def python_path():
+    """The variable PYTHONPATH of this process, and before it the folder of this file, so that programs find helpers."""
+    return os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+
+
 def run(*arguments, env, folder, timeout, fresh=False):
     """The process that Python runs with these arguments; ``fresh``: that has imported nothing before.
 
@@ -52,7 +57,6 @@ def _family(*modules, **variables):
     key = (modules, *variables.items())
     if key not in _families:
         env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
-        here = os.pathsep.join(filter(None, (str(Path(__file__).parent), env.get("PYTHONPATH"))))
-        env |= {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+        env |= {"PYTHONPATH": python_path(), "PYTHONDONTWRITEBYTECODE": "1", **variables}
         _families[key] = FreshFamily(*modules, env=env)
     return _families[key]

@@ -244,7 +244,6 @@ def test_a_killed_server_is_reported_and_takes_its_workers_along():
 KILLED = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
-import _pythons
 import _served
 from openreg_testing.forks import ForkServer
 server = ForkServer(_served.serve)
@@ -268,7 +267,6 @@ def test_server_and_workers_end_with_the_process_that_asks(number):
 INTERRUPTED = """
 import os, signal, sys, threading
 sys.path.insert(0, sys.argv[1])
-import _pythons
 import _served
 from openreg_testing.forks import ForkServer
 server = ForkServer(_served.serve)

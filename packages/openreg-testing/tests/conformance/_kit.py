@@ -20,7 +20,7 @@ def call(function, *arguments, **named):
     with tempfile.TemporaryDirectory() as folder:
         request, answer = Path(folder, "request"), Path(folder, "answer")
         request.write_bytes(pickle.dumps((function, arguments, named)))
-        env = _pythons.environment()
+        env = _pythons.environment(PYTHONPATH=_pythons.python_path())
         done = _pythons.run_kit(__file__, str(request), str(answer), env=env, folder=folder, timeout=GUARD)
         assert answer.exists(), done.stdout + done.stderr
         value = pickle.loads(answer.read_bytes())
