@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Adds names of other packages to ``torch.openreg``, and explains in an error why a name is missing."""
+"""Adds names of other packages to ``torch.openreg``."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from openreg_runtime import _providers, openreg
+from openreg_runtime import openreg
 from openreg_runtime._plugins import require_matching_build
 
 # Names of other packages for which the runtime has a substitute that reports the missing package. PyTorch tests for
-# these names with hasattr(), so the error of missing_name() would be lost. extend() replaces a substitute once.
+# these names with hasattr(), so the error of missing_name() in _providers.py would be lost. extend() replaces a
+# substitute once.
 _STAND_INS = {"get_amp_supported_dtype"}
-
-
-def missing_name(name: str) -> AttributeError:
-    """Returns the error for a name that ``torch.openreg`` does not have."""
-    if (provider := _providers.of_name(name)) is not None:
-        return AttributeError(_providers.missing(f"torch.openreg.{name}", provider))
-    if (found := _providers.of_installed(name)) is not None:
-        distribution, module = found
-        return AttributeError(
-            f"torch.openreg.{name} comes with the package {distribution}, which is installed and not imported. "
-            f"Import it with: import {module}"
-        )
-    return AttributeError(f"module 'torch.openreg' has no attribute {name!r}")
 
 
 def extend(name: str, value: Any) -> None:

@@ -57,6 +57,19 @@ def missing(what: str, distribution: str) -> str:
     )
 
 
+def missing_name(name: str) -> AttributeError:
+    """Returns the error for a name that ``torch.openreg`` does not have."""
+    if (provider := of_name(name)) is not None:
+        return AttributeError(missing(f"torch.openreg.{name}", provider))
+    if (found := of_installed(name)) is not None:
+        distribution, module = found
+        return AttributeError(
+            f"torch.openreg.{name} comes with the package {distribution}, which is installed and not imported. "
+            f"Import it with: import {module}"
+        )
+    return AttributeError(f"module 'torch.openreg' has no attribute {name!r}")
+
+
 @functools.lru_cache(maxsize=1)
 def _installed_names(_path: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     # Cached, because PyTorch calls hasattr() often and reading all metadata takes milliseconds.

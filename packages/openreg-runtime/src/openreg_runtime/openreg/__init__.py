@@ -190,6 +190,6 @@ def __getattr__(name: str) -> Any:
     if (found := tensor_type(name)) is not None:
         globals()[name] = found  # so that every lookup returns one class
         return found
-    from openreg_runtime._extension import missing_name
+    from openreg_runtime._providers import missing_name
 
     raise missing_name(name)
