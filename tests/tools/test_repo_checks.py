@@ -15,6 +15,8 @@ PLANNED = "[tool.openreg.planned]\n"
 
 RUNTIME, OPS, EXTRA = (f"packages/openreg-{name}" for name in ("runtime", "ops", "profiler"))
 DRIVER = f"{RUNTIME}/csrc/driver"
+TESTING = "packages/openreg-testing/src/openreg_testing"
+PROBES = "packages/openreg-doctor/src/openreg_doctor/probes"
 RUNTIME_INIT, EXTRA_INIT = f"{RUNTIME}/src/openreg_runtime/__init__.py", f"{EXTRA}/src/openreg_profiler/__init__.py"
 RUNTIME_TOML, OPS_TOML, EXTRA_TOML = (f"{folder}/pyproject.toml" for folder in (RUNTIME, OPS, EXTRA))
 META = "packages/openreg-meta/pyproject.toml"
@@ -58,6 +60,9 @@ PLANTED = [
     ("sources_listed", f"{DRIVER}/added.h", "", "\n"),
     ("sources_listed", ADDED, "", "\n"),
     ("includes_go_down", f"{DRIVER}/base/lock.h", "", '#include "api/driver.h"\n'),
+    ("imports_go_down", f"{TESTING}/workers/wire.py", "", "from openreg_testing.plugin import sizes\n"),
+    ("imports_go_down", f"{TESTING}/plugin/waits.py", "", "from .usage import USAGE\n"),
+    ("imports_go_down", f"{PROBES}/device.py", "", "from ..checks import device\n"),
     ("types_have_names_of_their_own", f"{OPS}/csrc/support/added.h", "", "class Device {\n};\n"),
     ("types_have_names_of_their_own", f"{OPS}/src/openreg_ops/_added.py", "", "class CommandProcessor:\n    pass\n"),
     ("pins_are_of_one_release", EXTRA_TOML, f'version = "{RELEASE}', f'version = "{OTHER_RELEASE}'),

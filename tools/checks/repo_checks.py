@@ -17,7 +17,7 @@ from pathlib import Path
 from tools import hooks
 from tools.abi import headers_are_needed, headers_have_their_number
 from tools.checks.type_names import types_have_names_of_their_own
-from tools.layers import NATIVE, includes_go_down
+from tools.layers import NATIVE, imports_go_down, includes_go_down
 from tools.packages import closure, discover, read_toml, siblings
 from tools.providers import TABLE, brought_by_one_package, declarations_are_written, planned
 from tools.torch_release import pins_are_of_one_release
@@ -277,5 +277,5 @@ CHECKS = (
     *(pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
     *(headers_are_needed, headers_have_their_number, brought_by_one_package, declarations_are_written),
     *(runtime_names_no_other_package, plugins_tell_the_doctor, tests_need_no_fast_machine, includes_go_down),
-    types_have_names_of_their_own,
+    *(imports_go_down, types_have_names_of_their_own),
 )
