@@ -64,7 +64,7 @@ def test_a_failure_is_shown_on_the_line_of_the_library(pytester, monkeypatch):
     )
     result = run(pytester, monkeypatch, "--cuda-as", "openreg", "--tb=line")
     result.assert_outcomes(failed=len(names))
-    shown = re.findall(r"(?m)^(/\S+\.py|[A-Z]:\S+\.py):(\d+): ", result.stdout.str())
+    shown = re.findall(r"(?m)^(/.+?\.py|[A-Z]:.+?\.py):(\d+): ", result.stdout.str())
     assert len(shown) == len(names)
     assert [place for place in shown if "openreg_testing" in place[0]] == []
     of_library = {int(line) for file, line in shown if Path(file).name == "failing.py"}
