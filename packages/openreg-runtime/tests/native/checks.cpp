@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/from_blob.h>
 #include <openreg.h>
+#include <openreg/runtime/alias.h>
 #include <openreg/runtime/allocator.h>
 #include <openreg/runtime/device.h>
 #include <openreg/runtime/event.h>
@@ -12,6 +13,7 @@
 #include <openreg/runtime/memory_observer.h>
 #include <openreg/runtime/status.h>
 #include <openreg/runtime/stream.h>
+#include <openreg/runtime/tool_hooks.h>
 
 #include <atomic>
 #include <chrono>
@@ -295,6 +297,32 @@ void a_tensor_over_memory_is_on_the_device_of_the_address() {
   check_throws<c10::Error>([&] { at::from_blob(host, {16}, options); }, "host memory is on no device");
 }
 
+void a_tensor_ends_where_its_storage_ends() {
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(runtime::kDeviceType);
+  const c10::DataPtr memory = runtime::device_allocator().allocate(kSize);
+  const at::Tensor fitting = at::from_blob(memory.get(), {2, 3}, {4, 1}, options);  // 7 elements from first to last
+  runtime::check_storage("a test", fitting);
+  fitting.unsafeGetTensorImpl()->set_storage_offset(1);
+  check_throws<c10::Error>([&] { runtime::check_storage("a test", fitting); }, "one element beyond is refused");
+}
+
+std::atomic<int> before_memory_calls{0};
+
+void a_tool_is_called_before_memory_changes() {
+  runtime::ToolHooks hooks;
+  hooks.before_memory = [] { ++before_memory_calls; };
+  runtime::set_tool_hooks(hooks);
+  runtime::device_allocator().allocate(kSize);
+  check(before_memory_calls == 0, "a tool that observes no memory is not called");
+  const uint64_t observer = runtime::observe_memory({[](const runtime::MemoryEvent&) {}});
+  c10::DataPtr memory = runtime::device_allocator().allocate(kSize);
+  check(before_memory_calls == 1, "a tool is called before an allocation");
+  memory.clear();
+  check(before_memory_calls == 2, "a tool is called before a release");
+  runtime::stop_observing_memory(observer);
+  runtime::set_tool_hooks({});
+}
+
 }  // namespace
 
 int main() {
@@ -309,6 +337,8 @@ int main() {
   releases_on_a_failed_device_neither_throw_nor_lose_memory();
   a_launch_returns_before_the_kernel_ends();
   a_tensor_over_memory_is_on_the_device_of_the_address();
+  a_tensor_ends_where_its_storage_ends();
+  a_tool_is_called_before_memory_changes();
   what_a_kernel_warns_of_is_written_nowhere();
   memory_of_launches_is_used_again();
   std::puts("all checks hold");

@@ -92,6 +92,8 @@ void hooks_know_addresses_and_generators() {
   check_throws([&] { hooks.getDeviceFromPtr(&number); }, "memory of the host is refused");
   check(hooks.getDefaultGenerator(kSecond) == at::globalContext().defaultGenerator(c10::Device(kType, kSecond)),
         "there is one default generator for each device");
+  check(hooks.hasPrimaryContext(kSecond), "a device in use has a context");
+  check(!hooks.hasPrimaryContext(-1) && !hooks.hasPrimaryContext(hooks.deviceCount()), "no other index has one");
   check(!(hooks.getNewGenerator(kSecond) == hooks.getDefaultGenerator(kSecond)), "a new generator is another one");
 }
 
