@@ -3,6 +3,7 @@
 
 import importlib
 import importlib.util
+import runpy
 import sys
 import threading
 import time
@@ -116,16 +117,56 @@ def test_one_callback_may_wait_for_the_module_that_another_imports(module):
 REGISTERS = """
 import openreg_runtime
 calls = []
-openreg_runtime.after_import(__name__, lambda module: calls.append(module.complete))
-assert calls == []
+openreg_runtime.after_import(__name__, lambda module: calls.append(hasattr(module, "complete")))
 complete = True
 """
 
 
-def test_an_import_that_led_here_calls_at_its_end(module):
+def test_a_module_that_is_being_imported_counts_as_imported(module):
+    assert importlib.import_module(module(REGISTERS)).calls == [False]
+
+
+def test_an_import_with_pending_callbacks_calls_later_ones_at_its_end_too(module):
     name = module(REGISTERS)
+    calls = []
+    after_import(name, lambda found: calls.append(found.complete))
     assert importlib.import_module(name).calls == [True]
-    assert type(sys.modules[name].__spec__) is importlib.machinery.ModuleSpec
+    assert calls == [True]
+
+
+def test_a_module_sees_its_own_loader_only(module):
+    name = module("seen = [__loader__, __spec__.loader]")
+    after_import(name, lambda _: None)
+    found = importlib.import_module(name)
+    assert {type(loader) for loader in (*found.seen, found.__loader__, found.__spec__.loader)} == {
+        importlib.machinery.SourceFileLoader
+    }
+
+
+def test_a_program_with_a_pending_callback_runs_by_its_name(module, capsys):
+    name = module("print(__name__)")
+    after_import(name, lambda _: None)
+    runpy.run_module(name, run_name="__main__")
+    assert capsys.readouterr().out == "__main__\n"
+
+
+def test_a_namespace_package_executes_nothing_and_calls_nothing(module):
+    module("", "vendor_namespace.part")
+    calls = []
+    after_import("vendor_namespace", calls.append)
+    assert importlib.import_module("vendor_namespace").__file__ is None
+    assert calls == []
+
+
+def test_a_module_that_is_executed_without_an_import_calls_nothing(module):
+    name = module()
+    calls = []
+    after_import(name, calls.append)
+    spec = importlib.util.find_spec(name)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert calls == []
+    importlib.import_module(name)
+    assert calls == [sys.modules[name]]
 
 
 def test_an_import_that_fails_runs_no_callback_and_the_next_one_does(module):
@@ -248,7 +289,7 @@ def test_the_warning_names_the_line_of_the_import_and_the_package(module):
     assert told[0].filename == __file__
 
 
-def test_warnings_that_are_errors_end_the_import_statement_after_all_were_called(module):
+def test_warnings_that_are_errors_end_the_import_after_all_were_called_and_the_next_one_calls_them_again(module):
     name = module()
     calls = []
     after_import(name, refuse)
@@ -257,21 +298,29 @@ def test_warnings_that_are_errors_end_the_import_statement_after_all_were_called
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="no good"):
             importlib.import_module(name)
-    assert calls == [sys.modules[name]]
+    assert len(calls) == 1
+    assert name not in sys.modules
+    with pytest.warns(RuntimeWarning, match="no good"):
+        importlib.import_module(name)
+    assert calls[1:] == [sys.modules[name]]
 
 
-def test_control_c_in_a_callback_ends_the_import_statement_and_the_others_are_called(module):
-    def interrupt(_):
-        raise KeyboardInterrupt
+def test_control_c_in_a_callback_ends_the_import_and_the_next_one_calls_all(module):
+    calls = []
+
+    def interrupt(found):
+        calls.append("interrupt")
+        if calls == ["interrupt"]:
+            raise KeyboardInterrupt
 
     name = module()
-    calls = []
     after_import(name, interrupt)
-    after_import(name, calls.append)
+    after_import(name, lambda _: calls.append("other"))
     with pytest.raises(KeyboardInterrupt):
         importlib.import_module(name)
-    assert calls == [sys.modules[name]]
-    assert not sys.modules[name].__spec__._initializing
+    assert name not in sys.modules
+    importlib.import_module(name)
+    assert calls == ["interrupt", "interrupt", "other"]
 
 
 @pytest.mark.parametrize("name", ["", ".part", "a.", "a b", "a:b", None, 3, b"json"])
@@ -310,15 +359,17 @@ def test_other_threads_see_the_module_after_the_callbacks(module):
 
 
 def test_threads_that_register_while_others_import_lose_no_call_and_double_none(module):
+    """The first registration precedes the imports, because only an import with a pending callback is observed."""
     threads, rounds = 4, 60
     calls = []
     for turn in range(rounds):
-        name = module("import time; time.sleep(0)", f"vendor_race.m{turn}")
+        name = module("import time; time.sleep(0); complete = True", f"vendor_race.m{turn}")
         start = threading.Barrier(2 * threads)
+        after_import(name, lambda _, turn=turn: calls.append(turn))
 
         def register(start=start, name=name, turn=turn):
             start.wait()
-            after_import(name, lambda _: calls.append(turn))
+            after_import(name, lambda found: calls.append(turn if found.complete else None))
 
         def load(start=start, name=name):
             start.wait()
@@ -329,7 +380,7 @@ def test_threads_that_register_while_others_import_lose_no_call_and_double_none(
             thread.start()
         for thread in running:
             thread.join()
-    assert sorted(calls) == sorted(list(range(rounds)) * threads)
+    assert sorted(calls) == sorted(list(range(rounds)) * (threads + 1))
 
 
 def test_it_is_public():

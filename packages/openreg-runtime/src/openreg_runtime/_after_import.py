@@ -3,8 +3,7 @@
 
 PyTorch's compiler and other parts of torch have registries that a package can reach only by importing them. That takes
 longer than the rest of torch together. So a finder, first on ``sys.meta_path``, lets the other finders find a module
-with pending callbacks. It then observes the only sign of the end of an import: Python sets ``_initializing`` of the
-module's specification to False.
+with pending callbacks. It puts a loader around the module's own, which calls them after the module has been executed.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from importlib import _bootstrap
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -33,9 +31,10 @@ class _Registration:
         self.callback = callback
 
 
-# The pending registrations by the name of their module. Appending and removing are atomic, so that no lock is held
-# across a fork.
+# The pending registrations by the name of their module, and the names of the modules whose import calls callbacks at
+# its end. Appending, adding and removing are atomic, so that no lock is held across a fork.
 _waiting: dict[str, deque[_Registration]] = {}
+_importing: set[str] = set()
 
 
 def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
@@ -47,15 +46,18 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
       exceptions.
     - *Imported later*: the callback runs on the importing thread, at the end of the import. Other threads that import
       the module continue afterwards. A submodule is not an attribute of its package yet; the argument is the submodule.
-    - *Being imported*, by this or another thread: the callback runs at the end of that import. If another thread has
-      begun to load the module, this function may block until the module is loaded.
-    - *An import that fails* calls no callback; the callbacks stay pending. A search by ``importlib.util.find_spec`` is
-      no import. A module that code puts into ``sys.modules`` itself calls no callback.
+    - *Being imported*, by this or another thread: the callback runs at the end of that import, if a callback for the
+      module was pending when the import began. Otherwise nothing observes that import. A module in ``sys.modules``
+      then counts as imported, and the callback gets it as it is; a callback for any other waits for the next import.
+    - *An import that fails* leaves the callbacks pending. A search by ``importlib.util.find_spec`` is no import. A
+      module that code puts into ``sys.modules`` itself calls no callback, nor does a namespace package, which executes
+      nothing.
     - *Order*: callbacks of one module run in the order of their registration, including those that a callback
       registers.
     - *Errors*: if a callback raises at the end of an import, the import succeeds and the other callbacks run. A
-      ``RuntimeWarning`` names the callback, the module and the package. An exception that is no ``Exception``, such as
-      ``KeyboardInterrupt``, ends the import statement.
+      ``RuntimeWarning`` names the callback, the module and the package. The import fails if the warning is an error,
+      or if a callback raises an exception that is no ``Exception``, such as ``KeyboardInterrupt``. The next import then
+      calls all callbacks again, because it makes another module object.
 
     Thread-safe. Raises ``ValueError`` if ``module`` is not the name of a module, and ``TypeError`` if ``callback``
     cannot be called.
@@ -65,20 +67,22 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
     if not callable(callback):
         raise TypeError(f"after_import: {callback!r} cannot be called; pass a function that takes the module")
     registration = _Registration(callback)
-    _waiting.setdefault(module, deque()).append(registration)
+    pending = _waiting.setdefault(module, deque())
+    pending.append(registration)
     # The finder is never removed, because a removal would make a thread that iterates over the list skip a finder.
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
-    if _is_imported(module):
+    imported = sys.modules.get(module)
+    if imported is not None and module not in _importing:
         try:
-            _waiting[module].remove(registration)
+            pending.remove(registration)
         except ValueError:  # another thread has ended an import of the module meanwhile and calls the callback
             return
-        callback(sys.modules[module])
+        callback(imported)
 
 
 class _AfterImportFinder(MetaPathFinder):
-    """A finder that finds modules with pending callbacks by the other finders, and observes the end of their import."""
+    """A finder that finds modules with pending callbacks by the other finders, and wraps their loaders."""
 
     def __init__(self) -> None:
         self._looking: set[tuple[int, str]] = set()  # stops recursion, because another finder may also call all others
@@ -86,7 +90,7 @@ class _AfterImportFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns the observed specification of another finder, or None for a module without pending callbacks."""
+        """Returns another finder's specification with a wrapped loader, or None if no callback is pending."""
         key = (threading.get_ident(), fullname)
         if not _waiting.get(fullname) or key in self._looking:
             return None
@@ -97,69 +101,66 @@ class _AfterImportFinder(MetaPathFinder):
             spec = next((spec for spec in found if spec is not None), None)
         finally:
             self._looking.discard(key)
-        if spec is not None:
-            _observe_end(spec)
+        if spec is not None and hasattr(spec.loader, "exec_module"):  # a namespace package has no loader
+            spec.loader = _CallingLoader(spec.loader)
         return spec
 
 
 _FINDER = _AfterImportFinder()
 
 
-def _is_imported(module: str) -> bool:
-    """Returns True if the module is imported. If an import is in progress, makes its end call the callbacks."""
-    if sys.modules.get(module) is None:
-        # Another thread may have found the module before the first registration for it, and may load it now.
-        _bootstrap._lock_unlock_module(module)  # type: ignore[attr-defined]
-    if _is_initializing(module):
-        _observe_end(sys.modules[module].__spec__)
-    return sys.modules.get(module) is not None and not _is_initializing(module)
+class _CallingLoader(Loader):
+    """A loader that loads a module by the module's own loader, and calls the pending callbacks at the end.
 
+    The import system holds the lock of the module meanwhile, so that other threads that import it wait.
+    """
 
-def _is_initializing(module: str) -> bool:
-    return getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False)
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
 
+    def __getattr__(self, name: str) -> Any:
+        """Returns an attribute of the module's own loader, such as the ``get_code`` of ``python -m``."""
+        return getattr(self._loader, name)
 
-def _observe_end(spec: Any) -> None:
-    """Makes the end of an import, when Python sets ``spec._initializing`` to False, call the module's callbacks."""
-    before = type(spec)
-    if getattr(before, "_end_is_observed", False):
-        return
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Creates the module object, which the import system puts into ``sys.modules`` next."""
+        created: ModuleType | None = self._loader.create_module(spec)
+        _importing.add(spec.name)
+        return created
 
-    def end(self: Any, value: bool) -> None:
-        self.__dict__["_initializing"] = True
-        if not value:
-            try:
-                _call_all(self.name)
-            finally:
-                self.__dict__["_initializing"] = False
-                self.__class__ = before
-                _call_all(self.name)  # callbacks that were registered while the last one ran
-
-    def state(self: Any) -> bool:
-        return bool(self.__dict__.get("_initializing", False))
-
-    spec.__class__ = type(before.__name__, (before,), {"_initializing": property(state, end), "_end_is_observed": True})
+    def exec_module(self, module: ModuleType) -> None:
+        """Executes the module, which sees its own loader, and calls the callbacks."""
+        spec: Any = module.__spec__
+        spec.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        _call_all(spec.name)
+        # Not after a failure: sys.modules may have the module a little longer, and the next import adds the name again.
+        _importing.discard(spec.name)
+        _call_all(spec.name)  # callbacks that other threads have registered since the last one ran
 
 
 def _call_all(module: str) -> None:
-    """Calls the pending callbacks of a module, on the thread that has imported it. Calls none if the import failed."""
-    registrations = _waiting[module]
+    """Calls the pending callbacks of a module, on the thread that imports it. They stay pending if the import fails."""
+    pending = _waiting[module]
+    called: list[_Registration] = []
     failed = []
     try:
-        while registrations and sys.modules.get(module) is not None:
-            callback = registrations.popleft().callback
+        while sys.modules.get(module) is not None:  # it is not there if a program executes a module without an import
             try:
-                callback(sys.modules[module])
+                registration = pending.popleft()
+            except IndexError:
+                break
+            called.append(registration)
+            try:
+                registration.callback(sys.modules[module])
             except Exception as error:
-                failed.append(_explain(error, callback, module))
-    except IndexError:  # another thread has removed the last one
-        pass
-    finally:
-        if registrations and sys.modules.get(module) is not None:
-            _call_all(module)  # a callback raised KeyboardInterrupt or similar; the others run nevertheless
+                failed.append(_explain(error, registration.callback, module))
         for text in failed:
             # The level skips two functions of this file. Python skips those of importlib, so this is the import line.
             warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except BaseException:
+        pending.extendleft(reversed(called))
+        raise
 
 
 def _explain(error: Exception, callback: Callback, module: str) -> str:
