@@ -1,51 +1,142 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The source of a kernel with checks in parallel loops is rewritten so that an exception leaves the loop correctly."""
+"""A failed check in a loop of a kernel leaves no parallel loop, and arrives as the error of the kernel."""
 
 import pytest
+import torch
+from torch._dynamo.utils import counters
+from torch._inductor import config, metrics
+from torch._inductor.codegen.cpp import ReasonFusedNodes
+from torch._inductor.utils import run_and_get_code
 
-from openreg_compile.parallel_checks import keep_failures
+from openreg_compile import scheduling
 
-KERNEL = """
-extern "C"  void  kernel(const int64_t* in_ptr0,
-                       float* out_ptr0)
-{{
-    #pragma omp parallel
-    {{
-        {loops}
-    }}
-}}
-"""
-ONE = "#pragma omp for\nfor(int64_t x0=static_cast<int64_t>(0L); x0<static_cast<int64_t>(8L); x0+=1L)\n{{ {body} }}"
-TWO = (
-    "#pragma omp for collapse(2)\nfor(int64_t x0=0L; x0<8L; x0+=1L)\n{{\n"
-    "for(int64_t x1=0L; x1<(8L); x1+=1L)\n{{ {body} }}\n}}"
-)
-CHECK = 'TORCH_CHECK((0 <= tmp0) & (tmp0 < 8L), "index out of bounds: 0 <= tmp0 < 8L"); { out_ptr0[x0] = 1; }'
+DEVICE = "openreg"
+
+pytestmark = pytest.mark.filterwarnings("ignore:::torch")
 
 
-def kernel(*loops):
-    return KERNEL.format(loops="\n".join(loops))
+@pytest.fixture(autouse=True)
+def forget():
+    """A test compiles its functions itself."""
+    torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("loop", [ONE, TWO])
-def test_what_a_loop_repeats_keeps_its_exception(loop):
-    source = keep_failures(kernel(loop.format(body=CHECK), loop.format(body=CHECK)))
-    kept = f"{{ try {{ {CHECK} }} catch (...) {{ openreg_failure.keep(); }} }}"
-    assert source.count(kept) == 2
-    assert source.index("FirstException openreg_failure;") < source.index("#pragma omp parallel")
-    assert source.rstrip().endswith("openreg_failure.rethrow();\n}")
+def source_of(function, *args):
+    with config.patch(force_disable_caches=True):
+        _, code = run_and_get_code(torch.compile(function, fullgraph=True), *args)
+    return code[0]
 
 
-def test_loops_without_a_check_stay():
-    source = kernel(ONE.format(body="out_ptr0[x0] = 1;"))
-    assert keep_failures(source) == source
+def indent(line):
+    return len(line) - len(line.lstrip())
 
 
-def test_a_check_outside_of_a_parallel_loop_throws_as_it_does():
-    source = 'extern "C" void kernel(float* out_ptr0)\n{ for(;;) { TORCH_CHECK(false, "so"); } }'
-    assert keep_failures(source) == source
+def is_in_try(lines, number):
+    """Whether a block around a line is that of a ``try``; blocks of generated code are indented."""
+    inner = indent(lines[number])
+    for above in range(number - 1, 0, -1):
+        if lines[above].strip() and indent(lines[above]) < inner:
+            inner = indent(lines[above])
+            if lines[above].strip() == "{" and lines[above - 1].strip() == "try":
+                return True
+    return False
 
 
-def test_a_source_that_is_cut_off_is_refused():
-    with pytest.raises(ValueError, match="has no '}'"):
-        keep_failures(kernel(ONE.format(body=CHECK)).rstrip()[:-1])
+def unguarded_checks(source):
+    lines = source.splitlines()
+    return [line for number, line in enumerate(lines) if "TORCH_CHECK(" in line and not is_in_try(lines, number)]
+
+
+def ones(*sizes, dtype=torch.float32):
+    return torch.ones(sizes, dtype=dtype, device=DEVICE)
+
+
+# Functions of a tensor, a table of 100 rows or elements, and an index. The values are the function, the size of the
+# table's rows and the number of indices.
+LOOPS = {
+    "a nest of loops": (lambda x, table, index: table[index].sin(), (40,), 5000),
+    "loops of numbers that are not vectorized": (lambda x, table, index: (table[index] > 0).double(), (3,), 5000),
+    "a reduction in a loop": (lambda x, table, index: table[index].sum(1), (40,), 5000),
+    "a parallel reduction": (lambda x, table, index: table[index].sum(), (), 200_000),
+    "outer loops that are fused": (lambda x, table, index: (x + table[index]).softmax(1), (), 400),
+    "tiles": (lambda x, table, index: x.t() + table[index], (), 500),
+    "a loop with a condition": (lambda x, table, index: torch.nn.functional.pad(table[index], (3, 3)), (), 5000),
+    "one iteration": (lambda x, table, index: table[index] + 1, (), 1),
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_failed_check_in_a_loop_is_the_error_of_its_kernel_and_of_that_launch_only(kind):
+    function, row, count = LOOPS[kind]
+    x, table, index = ones(500, 400), ones(100, *row), torch.zeros(count, dtype=torch.int64, device=DEVICE)
+    source = source_of(function, x, table, index)
+    assert "TORCH_CHECK(" in source
+    assert unguarded_checks(source) == []
+    compiled = torch.compile(function, fullgraph=True)
+    expected = compiled(x, table, index).cpu()
+    index[count // 2] = 100
+    compiled(x, table, index)
+    with pytest.raises(torch.AcceleratorError, match=r"cpp_fused.*index out of bounds"):
+        torch.accelerator.synchronize()
+    torch.openreg.reset_device()
+    index.zero_()
+    assert torch.equal(compiled(x, table, index).cpu(), expected)
+
+
+def test_a_failed_check_after_the_loop_of_a_reduction_is_the_error_of_its_kernel(monkeypatch):
+    """Inductor can generate what an outer loop does after a reduction, but fuses no such nodes; this test lets it."""
+    why = scheduling.Scheduling._why_fuse_nodes
+
+    def fuse_suffix(self, node1, node2):
+        _, (vars1, reduce1) = node1.group
+        _, (vars2, reduce2) = node2.group
+        is_suffix = vars1 == vars2 and reduce1 != () and reduce2 == ()
+        return ReasonFusedNodes.SAME_VARS_REDUCE if is_suffix else why(self, node1, node2)
+
+    monkeypatch.setattr(scheduling.Scheduling, "_why_fuse_nodes", fuse_suffix)
+    monkeypatch.setattr(scheduling.Scheduling, "can_fuse_vertical", scheduling.Scheduling._can_fuse_horizontal_impl)
+    monkeypatch.setattr(scheduling.Scheduling, "can_fuse_vertical_outer_loop", lambda self, node1, node2: False)
+
+    def function(x, table, index):
+        return x.sum(1) * table[index]
+
+    index = torch.zeros(5000, dtype=torch.int64, device=DEVICE)
+    with config.patch({"force_disable_caches": True, "cpp.simdlen": 1}):
+        compiled = torch.compile(function, fullgraph=True)
+        _, code = run_and_get_code(compiled, ones(5000, 40), ones(100), index)
+    assert code[0].count("#pragma omp for") == 1
+    assert code[0].index("tmp_acc0 = tmp_acc0 +") < code[0].index("TORCH_CHECK(")
+    assert unguarded_checks(code[0]) == []
+    index[77] = 100
+    compiled(ones(5000, 40), ones(100), index)
+    with pytest.raises(torch.AcceleratorError, match="index out of bounds"):
+        torch.accelerator.synchronize()
+    torch.openreg.reset_device()
+
+
+def test_loops_with_checks_are_vectorized():
+    before = metrics.generated_cpp_vec_kernel_count
+    source = source_of(lambda table, index: table[index].sin(), ones(100), torch.zeros(5000, dtype=int, device=DEVICE))
+    assert metrics.generated_cpp_vec_kernel_count == before + 1
+    assert source.index("try") < source.index("at::vec::Vectorized<float>::loadu") < source.index("catch (...)")
+
+
+def test_kernels_without_checks_are_those_of_the_cpu():
+    source = source_of(lambda x: x.sin().sum(1), ones(500, 400))
+    assert "openreg_failure" not in source
+
+
+def test_a_check_outside_of_a_try_is_found():
+    source = 'void kernel()\n{\n    {\n        TORCH_CHECK(false, "so");\n    }\n}'
+    assert unguarded_checks(source) == ['        TORCH_CHECK(false, "so");']
+    assert unguarded_checks(source.replace("{\n    {", "{\n    try\n    {")) == []
+
+
+@pytest.mark.parametrize(("device", "templates"), [("cpu", 1), (DEVICE, 0)])
+def test_templates_whose_loops_other_classes_generate_are_for_the_cpu_only(device, templates):
+    a, b = (torch.randn(2, 64, 64, device=device) for _ in range(2))
+    counters.clear()
+    settings = {"force_disable_caches": True, "max_autotune": True, "max_autotune_gemm_backends": "CPP,ATEN"}
+    with torch.no_grad(), config.patch(settings):
+        torch.compile(lambda a, b: (a @ b).relu())(a, b)
+    assert counters["inductor"]["cpp_templated_kernel_counter"] == templates

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from torch._inductor import config
-from torch._inductor.codegen.cpp import CppKernelProxy, CppScheduling, ParallelDepth
+from torch._inductor.codegen.cpp import CppScheduling, ParallelDepth
 from torch._inductor.utils import Placeholder, get_fused_kernel_name
 from torch._inductor.virtualized import V
 
-from openreg_compile.parallel_checks import keep_failures
+from openreg_compile.parallel_checks import CheckedKernelGroup, CheckedKernelProxy
 
 
 def _as_cpp() -> AbstractContextManager[Any]:
@@ -37,8 +37,8 @@ def _as_cpp() -> AbstractContextManager[Any]:
     return settings
 
 
-class _KernelProxy(CppKernelProxy):
-    """A kernel that runs a loop on one thread if it has too little work for several.
+class _KernelProxy(CheckedKernelProxy):
+    """A nest of loops that runs a loop on one thread if it has too little work for several.
 
     With a dynamic number of threads, Inductor makes every loop parallel, and OpenMP wakes all threads for the smallest.
     """
@@ -60,15 +60,14 @@ class Scheduling(CppScheduling):
         if scheduler is not None:
             _disable_gpu_fusions(scheduler)
 
+    def reset_kernel_group(self) -> None:
+        """Begins a kernel."""
+        self.kernel_group = CheckedKernelGroup()
+
     def codegen_node(self, node: Any) -> None:
         """Adds the loops of a node to the current kernel."""
         with _as_cpp():
             super().codegen_node(node)
-
-    def codegen_template(self, *args: Any, **kwargs: Any) -> Any:
-        """Generates a kernel from a template."""
-        with _as_cpp():
-            return super().codegen_template(*args, **kwargs)
 
     def flush(self) -> None:
         """Ends the current kernel: generates its definition and its launch."""
@@ -93,7 +92,7 @@ class Scheduling(CppScheduling):
         name = f"{shown}_{wrapper.next_kernel_suffix()}"
         wrapper.src_to_kernel[key] = name
         source = src_code.replace(str(Placeholder.KERNEL_NAME), "kernel").replace("#pragma CMT", "//")
-        source = keep_failures(source.replace(str(Placeholder.DESCRIPTIVE_NAME), shown))
+        source = source.replace(str(Placeholder.DESCRIPTIVE_NAME), shown)
         wrapper.define_kernel(
             name, f"compile_kernel(async_compile, {shown!r}, {kinds!r}, r'''{source.strip()}\n''')", gpu=False
         )
