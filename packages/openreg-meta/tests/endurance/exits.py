@@ -157,9 +157,9 @@ def supervise(arguments: argparse.Namespace) -> tuple[int, str | None]:
 def main() -> int:
     arguments = parse()
     if arguments.no_exit_wait:
-        from openreg_runtime import _C
+        from openreg_runtime import _startup
 
-        _C._backward_has_run = lambda: False
+        _startup._EXIT_WAIT_SECONDS = 0
     status, work = supervise(arguments)
     if work is not None:
         global kept

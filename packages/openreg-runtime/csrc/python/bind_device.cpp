@@ -8,7 +8,6 @@
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/version.h"
 #include "python/bindings.h"
-#include "pytorch/backward_threads.h"
 
 namespace py = pybind11;
 
@@ -42,7 +41,6 @@ void bind_device(py::module_& module) {
   torch::utils::register_fork_handler_for_device_init(kDeviceType);
   module.def("_init", &ensure_initialized);
   module.def("_is_initialized", &is_initialized);
-  module.def("_backward_has_run", &backward_has_run);
   module.def("_is_in_bad_fork", &is_in_bad_fork);
   module.def("_get_device_count", [] {
     int count = 0;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::PrivateUse1HooksInterface, by which PyTorch calls the backend for everything except operators, streams
 // and device memory.
-#include "pytorch/backward_threads.h"
-
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-
-#include <atomic>
 
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
@@ -18,17 +14,11 @@ namespace openreg::runtime {
 
 namespace {
 
-std::atomic<bool>& backward_flag() {
-  static std::atomic<bool> value{false};
-  return value;
-}
-
 struct DeviceHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return device_count() > 0; }
   // Every backward pass calls this, to find the devices whose current streams it must save.
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
-    backward_flag().store(true, std::memory_order_relaxed);
     return is_initialized() && index >= 0 && index < device_count();
   }
   void init() const override { start_driver(); }
@@ -63,9 +53,5 @@ struct DeviceHooks final : at::PrivateUse1HooksInterface {
 }();
 
 }  // namespace
-
-bool backward_has_run() noexcept {
-  return backward_flag().load(std::memory_order_relaxed);
-}
 
 }  // namespace openreg::runtime

@@ -115,9 +115,9 @@ def wait_at_exit_for_autograd() -> None:
     """Registers an exit handler that waits for PyTorch's backward threads before Python is finalized.
 
     A backward pass returns before the thread of its device has released the graph. That thread needs the GIL, and the
-    process aborts if Python is already being finalized. PyTorch does not report when the thread is idle. So a process
-    that has run a backward pass waits for a fixed time at exit.
+    process aborts if Python is already being finalized. PyTorch reports neither a backward pass nor when the thread is
+    idle. So a process that has used the device waits for a fixed time at exit.
     """
     from openreg_runtime import _C
 
-    atexit.register(lambda: time.sleep(_EXIT_WAIT_SECONDS) if _C._backward_has_run() else None)
+    atexit.register(lambda: time.sleep(_EXIT_WAIT_SECONDS) if _C._is_initialized() else None)
