@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The environment variables that the runtime library reads. The driver reads its own variables.
+// The environment variables that the runtime library reads. The driver reads its own in driver/base/settings.h.
 #pragma once
 
 namespace openreg::runtime {

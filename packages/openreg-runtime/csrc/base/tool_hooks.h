@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The current hooks of set_tool_hooks(), which tools such as sanitizers set, for the parts of the runtime that call
-// them.
+// The functions that a tool such as the sanitizer has set with set_tool_hooks(). The parts of the runtime read them
+// here and call them.
 #pragma once
 
 #include <c10/macros/Macros.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defers the reuse of released blocks that other streams than their own still use (record_stream()).
+// Defers the reuse of released blocks while streams other than their own still use them (record_stream()).
 #pragma once
 
 #include <deque>

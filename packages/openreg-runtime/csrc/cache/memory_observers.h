@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The observers of one device's caching allocator: tools such as profilers, whose callbacks it calls for its events.
-// openreg/runtime/memory_observer.h describes events and callbacks.
+// The observers of one device's caching allocator: tools such as profilers, whose callbacks are called for the
+// allocator's events. openreg/runtime/memory_observer.h describes events and callbacks.
 #pragma once
 
 #include <atomic>

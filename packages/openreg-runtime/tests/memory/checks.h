@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each part of the runtime's memory by itself, on one thread.
+// Tests of each part of the runtime's memory code alone, on one thread.
 #pragma once
 
 #include <cstdint>

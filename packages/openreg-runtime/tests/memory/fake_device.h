@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device for the caching allocator: host memory, so that sanitizers see what is done with it, and streams whose work
-// ends when the test says so.
+// A fake device for tests of the caching allocator. Its memory is host memory, so that sanitizers check each access,
+// and the test decides when a task of its streams is complete.
 #pragma once
 
 #include <algorithm>

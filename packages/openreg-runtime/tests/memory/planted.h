@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults planted on purpose, for each part and kind of sanitizer: run_stress.py expects a report of each before it
-// believes that silence means anything.
+// Mistakes made on purpose, one for each part of the memory code and each kind that a sanitizer must find.
+// run_stress.py requires a report of each, because a run without reports proves nothing if the sanitizer does not work.
 #pragma once
 
 #include <atomic>

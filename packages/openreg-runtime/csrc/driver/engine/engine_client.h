@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EngineClient is the interface that the threads of the engines call: it selects, executes and completes their tasks.
+// EngineClient is the interface through which the threads of the engines get, execute and complete their tasks.
 // TaskRunner implements it.
 #pragma once
 
@@ -19,7 +19,9 @@ class EngineClient {
   virtual Stream* next(Engine& engine) = 0;
   // Executes and completes the stream's head. Releases the mutex while the task is executed.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
-  // Returns the longest time for which an idle engine may sleep, in nanoseconds. 0 means until it is woken.
+  // Returns the longest time for which the thread of an idle engine may sleep before it calls next() again, in
+  // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep, because it has to act when a wait
+  // for a signal has timed out.
   virtual uint64_t longest_sleep() = 0;
   // Completes the stream's head, which is a delay that has ended.
   virtual void end_delay(Stream& stream) = 0;

@@ -17,8 +17,8 @@
 
 namespace openreg::driver {
 
-// The poison byte. New memory is filled with it if OPENREG_POISON is set, and happens to be zero otherwise. Such memory
-// holds NaN as floating-point numbers, and -1 or the greatest value as integers.
+// The poison byte. New memory is filled with it if OPENREG_POISON is set, and happens to be zero otherwise. Poisoned
+// memory holds NaN as floating-point numbers, and -1 or the greatest value as integers.
 inline constexpr int kPoison = 0xFF;
 
 // A best-fit allocator over the addresses of one device, which merges adjacent free ranges. Sizes are in bytes.

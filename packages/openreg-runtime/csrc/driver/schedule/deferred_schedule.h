@@ -53,7 +53,8 @@ class DeferredSchedule {
   // Advances the schedule's clock by the duration of the stream's head, which was executed, or skipped if `result`
   // states so. Sets begin and end of `result` to times of that clock, and in simulated time sets its engine.
   virtual void advance_clock(const Stream& stream, const Task& task, TaskResult& result) = 0;
-  // Returns the longest time for which the engine may sleep, in nanoseconds. 0 means until it is woken.
+  // Returns the longest time for which the thread of the idle engine may sleep before it calls next() again, in
+  // nanoseconds. 0 means until it is woken.
   virtual uint64_t longest_sleep() const { return 0; }
 
   // Executes deferred tasks before the host queries whether `ticket` (sequence number of a task) of `stream` is
@@ -86,7 +87,8 @@ class DeferredSchedule {
   // Returns true if any request in the list is not met. Passive requests (see WaitRequest) are ignored unless
   // `passive_counts` is true. Also wakes the threads whose requests are met.
   bool has_pending_wait(bool passive_counts);
-  // Counts one executed task in all requests.
+  // Counts one task in all requests: one that was executed, or in a seeded schedule also a delay that ended or a signal
+  // that was applied.
   void count_task();
 
   Engine& engine_;

@@ -21,8 +21,9 @@ class GraphReplay {
   // not belong to the device of the capture.
   static void check_launch(const GraphBody& body, const Stream& stream);
   // Enqueues all nodes of the graph: branch 0 on `stream`, the others on streams of the graph. They are executed after
-  // the earlier tasks of `stream` and after the previous launch of the graph. Shares ownership of `body` until they are
-  // complete. Returns the ticket (sequence number in its stream) of the last one, which is on `stream`.
+  // the earlier tasks of `stream` and after the previous launch of the graph. Then enqueues an extra task on `stream`,
+  // which shares ownership of `body` until all nodes are complete. Returns the ticket (sequence number in its stream)
+  // of the extra task.
   uint64_t enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream);
 
  private:

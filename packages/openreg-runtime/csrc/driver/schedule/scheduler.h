@@ -87,9 +87,10 @@ class Scheduler {
   // Same as submit(), except that it enqueues nothing and returns false if it could block or would have to execute
   // deferred tasks. `task` must be a kernel, because with launch_blocking() the call returns false.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
-  // Blocks while the stream is full, so that a submit() right after it enqueues before it can release the mutex. Throws
-  // as Device::check_healthy() and CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) if the
-  // stream was destroyed meanwhile. If it blocks, also throws as wait() does on an engine thread and at process exit.
+  // Blocks while the stream is full, so that a submit() right afterwards enqueues its task before it can release the
+  // mutex. Throws as Device::check_healthy() and CaptureManager::check_valid() do, and
+  // Error(orErrorInvalidResourceHandle) if the stream was destroyed meanwhile. If it blocks, also throws as wait() does
+  // on an engine thread and at process exit.
   void wait_for_capacity(Stream& stream, Lock& lock);
   // Enqueues all tasks of a graph without releasing the mutex between them, and blocks before the first one while the
   // stream is full. Then blocks until they are complete if launch_blocking() is true. Throws as submit() and

@@ -47,16 +47,16 @@ class Semaphores {
   // drop_wait() is called for it.
   Task make_wait(TimelineSemaphore& semaphore, uint64_t value);
   static void drop_wait(const Task::SemaphoreWait& wait) { --wait.semaphore->waits; }
-  // Returns true if the wait at the stream's head ends at once; fails the device if that is because the semaphore has
-  // failed. Otherwise adds the stream to the semaphore's waiters and returns false.
+  // Returns true if the wait at the stream's head ends at once, because the value was reached or the semaphore has
+  // failed; a failure also fails the device. Otherwise adds the stream to the semaphore's waiters and returns false.
   bool pass(Stream& stream, const Task::SemaphoreWait& wait);
 
   // Makes a value visible to streams: ends the waits for it and for lower values.
   void reach(TimelineSemaphore& semaphore, uint64_t value);
   // Makes the failure of a semaphore visible to a stream whose head waits for it: fails the stream's device.
   void fail_wait(Stream& stream, const TimelineSemaphore& semaphore);
-  // Puts the device into the sticky error state. Its queued tasks will be skipped, and its events report that. Its
-  // waits for semaphores end now, because tasks that are skipped need not wait.
+  // Puts the device into the sticky error state. Its queued tasks will be skipped, and events recorded after them
+  // report that. The waits of its streams for semaphores end now, because tasks that are skipped need not wait.
   void fail_device(Device& device, std::string reason);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TaskRunner selects, executes and completes tasks for the threads of the engines.
+// TaskRunner selects and executes tasks for the threads of the engines. It then passes the stream of each to the
+// CommandProcessor, which removes the complete task.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,13 @@ namespace openreg::driver {
 // task is executed.
 class TaskRunner final : public EngineClient {
  public:
-  // `deferred_schedule` refers to a pointer of the caller, which is null while tasks are not deferred. The pointer
+  // `deferred_schedule` is a reference to the caller's pointer; the pointer is null unless tasks are deferred, and
   // changes only while all queues are empty.
   TaskRunner(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer,
              DeferredSchedule* const& deferred_schedule)
       : processor_(processor), semaphores_(semaphores), tracer_(tracer), deferred_schedule_(deferred_schedule) {}
 
+  // The functions of EngineClient, the interface that the threads of the engines call.
   Stream* next(Engine& engine) override;
   void run(Engine& engine, Stream& stream, Lock& lock) override;
   uint64_t longest_sleep() override;

@@ -11,25 +11,29 @@
 namespace openreg::driver {
 
 // A host thread's request to execute deferred tasks until a ticket (sequence number of a task in its stream) is
-// complete, or until a number of tasks was executed. It is met from then on. It is an object on that thread's stack,
-// and in the schedule's list while the thread waits. The engine checks the list between two tasks and stops exactly
-// when the request is met, so that the speed of threads does not influence which tasks are executed. Guarded by the
+// complete, or until a number of tasks was executed. From then on, the request is met. The thread keeps it on its
+// stack, and in the schedule's list while it waits. The engine checks the list between two tasks and stops exactly when
+// the request is met, so that the speed of threads does not influence which tasks are executed. Guarded by the
 // scheduler's mutex.
 //
+// In a seeded schedule (OPENREG_SCHEDULE_SEED), a signal of a semaphore ends no wait at once. The schedule applies the
+// signals one by one, each when no task can be executed without it.
+//
 // The request of a progress thread (one that drives communication, orThreadSetProgress()) is passive: in a seeded
-// schedule (OPENREG_SCHEDULE_SEED) it causes no task to be executed while other threads are active, because its time
-// depends on other processes. It is met by tasks that other requests execute.
+// schedule it causes no task to be executed while other threads are active, because the moment at which it is made
+// depends on other processes. Tasks that other requests execute can meet it.
 class WaitRequest {
  public:
   // Requests tasks until `ticket` of the stream is complete.
   WaitRequest(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
-  // Requests a number of tasks, or fewer if no further task can be executed.
+  // Requests a number of tasks, or fewer if no further task can be executed. In a seeded schedule, a delay that ends
+  // and a signal that is applied count as tasks, too.
   explicit WaitRequest(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
   WaitRequest(const WaitRequest&) = delete;
   WaitRequest& operator=(const WaitRequest&) = delete;
 
-  // Makes blocking_stream() of a request for a number of tasks depend on `ticket` of `stream`, for a thread that polls
-  // for this ticket. A seeded schedule can then let a signal take effect for which the ticket waits. A null `stream`
+  // For a thread that polls `ticket` instead of waiting: adds the ticket to a request for a number of tasks, so that
+  // blocking_stream() finds the semaphore wait before it, and a seeded schedule can apply that signal. A null `stream`
   // stands for a complete ticket.
   void poll(Stream* stream, uint64_t ticket) {
     stream_ = stream;
@@ -39,8 +43,8 @@ class WaitRequest {
   // Returns true if the thread can continue.
   bool is_met() const { return counts_tasks_ ? tasks_ == 0 : stream_->completed >= ticket_; }
   bool is_passive() const { return passive_; }
-  // Returns true if the request is for a ticket. It then stays pending until a signal that it needs has come, while a
-  // request for a number of tasks gives up.
+  // Returns true if the request is for a ticket. Such a request stays pending until a signal that it needs has come,
+  // while a request for a number of tasks gives up.
   bool can_wait() const { return !counts_tasks_; }
   // Returns true if the request has ended before the requested number of tasks was executed.
   bool has_given_up() const { return gave_up_; }
@@ -62,7 +66,7 @@ class WaitRequest {
     }
     return nullptr;
   }
-  // Counts one executed task.
+  // Counts one task.
   void count_task() {
     if (tasks_ > 0) {
       --tasks_;

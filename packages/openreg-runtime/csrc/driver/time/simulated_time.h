@@ -38,7 +38,8 @@ class SimulatedTime {
 
   // Returns the host's time, which all of its threads share.
   uint64_t host() const { return host_; }
-  // Advances the host's time to `time`, unless it is later already. Called when a host thread has waited until then.
+  // Advances the host's time to `time`, unless the host's time is later already. Called when a host thread has waited
+  // until then.
   void wait_until(uint64_t time) { host_ = std::max(host_, time); }
   // Advances the host's time by `nanoseconds`, the duration of enqueuing the stream's newest task, and records the
   // result as the time of its launch. Must be called once for each task, when it gets its ticket (sequence number in
@@ -47,7 +48,7 @@ class SimulatedTime {
 
   // Returns the time at which the stream's head can begin if its engine is free.
   uint64_t earliest(const Stream& stream) const;
-  // Returns the number of the stream's head among the tasks of all streams, in the order of enqueuing.
+  // Returns the position of the stream's head among the tasks of all streams, in the order in which they were enqueued.
   uint64_t number(const Stream& stream) const { return times_of(stream)->launches.front().number; }
   // Returns the time at which the stream's head can begin on `engine`, which may be kNoEngine.
   uint64_t start(const Stream& stream, int engine) const {
@@ -56,8 +57,8 @@ class SimulatedTime {
   // Occupies `engine`, unless it is kNoEngine, with the stream's head for `nanoseconds` from start() on. Returns the
   // time at which the head ends. The SimulatedSchedule calls it when an engine has executed or skipped the head.
   uint64_t occupy(const Stream& stream, int engine, uint64_t nanoseconds);
-  // Returns the result of the newest occupy() of the stream. The CommandProcessor, which removes complete heads, passes
-  // it to complete() if an engine has executed the head.
+  // Returns what the stream's newest occupy() returned. If an engine has executed the head, the CommandProcessor, which
+  // removes complete heads, passes this time to complete().
   uint64_t ran_until(const Stream& stream) const { return times_of(stream)->ran_until; }
   // Records that the stream's head ends at `time`, and makes the next task the head. `time` is not before earliest().
   // The CommandProcessor calls it for each head that it removes, also for waits and delays, which need no engine.

@@ -17,8 +17,8 @@ struct Stream;
 
 // A priority queue of streams whose oldest task is a delay, earliest end first. Times are in nanoseconds of the
 // scheduler's Clock. Guarded by the scheduler's mutex. Owns no thread: the timer thread of EngineThreads calls the wait
-// functions. A seeded schedule (OPENREG_SCHEDULE_SEED) has no timer thread, and takes a delay when its clock reaches
-// the end.
+// functions. A seeded schedule (OPENREG_SCHEDULE_SEED) has no timer thread: it calls take() when the schedule's clock
+// reaches the end of a delay.
 class TimerQueue {
  public:
   // Adds a stream whose delay ends at `time`.

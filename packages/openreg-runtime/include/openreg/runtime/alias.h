@@ -47,8 +47,9 @@ class OPENREG_RUNTIME_API Aliases {
   // if the tensor reaches beyond its storage.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
-  // Keeps a temporary tensor, one that only this launch uses, until this object is destroyed. That must be after the
-  // launch was enqueued: another thread could otherwise get the memory, and enqueue a task that writes to it, before.
+  // Keeps a temporary tensor, one that only this launch uses, until this object is destroyed. Destroy this object after
+  // the launch was enqueued: otherwise another thread could get the memory and enqueue a task that writes to it before
+  // the kernel reads it.
   void keep(at::Tensor temporary) { kept_.push_back(std::move(temporary)); }
 
   // Sets the access that is reported to observers (tools such as profilers and sanitizers) for the tensors of later

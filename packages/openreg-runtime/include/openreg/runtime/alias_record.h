@@ -45,9 +45,9 @@ class OPENREG_RUNTIME_API AliasRecord {
   // Makes the descriptor of an undefined tensor.
   AliasRecord() = default;
 
-  // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if its number is
-  // new there, so all descriptors of a launch must be opened with one `storages`. A replay of a graph gets the alias of
-  // the previous replay, with all changes that the kernel made to it. Valid as long as this object.
+  // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if the storage's
+  // number is new there, so all descriptors of a launch must be opened with one `storages`. A replay of a graph gets
+  // the alias of the previous replay, with all changes that the kernel made to it. Valid as long as this object.
   at::Tensor& open(AliasStorages& storages);
 
  private:

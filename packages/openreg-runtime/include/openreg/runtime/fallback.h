@@ -12,9 +12,9 @@ namespace openreg::runtime {
 // A boxed kernel: takes the arguments of `op` from the stack and pushes its results.
 using FallbackHandler = void (*)(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// Sets the handler of the fallback and returns the previous one. A null `handler` removes it. PyTorch accepts one
-// fallback per dispatch key. This library registers it, and every call of the fallback calls the handler. Without a
-// handler, a call throws c10::NotImplementedError, with the operator and the missing package. Thread-safe.
+// Sets the handler of the fallback and returns the previous one. A null `handler` removes it. PyTorch accepts only one
+// fallback per dispatch key, so this library registers one that calls the handler. Without a handler, it throws
+// c10::NotImplementedError, with the operator and the missing package. Thread-safe.
 OPENREG_RUNTIME_API FallbackHandler set_fallback_handler(FallbackHandler handler);
 
 }  // namespace openreg::runtime

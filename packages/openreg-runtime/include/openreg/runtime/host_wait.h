@@ -10,12 +10,12 @@ namespace openreg::runtime {
 // Ends the OpenMP threads of the calling thread, if it has any. Its next parallel CPU operator starts new ones, which
 // takes about 50 us. The threads are ended because GNU OpenMP counts those of the whole process. If they outnumber the
 // cores, the OpenMP threads of the engine, which executes kernels, sleep instead of spin between two parallel kernels.
-// Waking them takes four times as long as a small kernel. Does nothing if the OpenMP library has no such call.
-// Thread-safe.
+// Waking them takes four times as long as a small kernel. Does nothing if GNU OpenMP has no omp_pause_resource_all(),
+// and with LLVM's and Microsoft's OpenMP, whose threads spin in any case. Thread-safe.
 OPENREG_RUNTIME_API void release_openmp_threads() noexcept;
 
-// A guard that ends the OpenMP threads of the calling thread and releases the GIL. Its destructor acquires the GIL in
-// the same way as that of GilRelease.
+// A guard that ends the OpenMP threads of the calling thread and releases the GIL. Its destructor acquires the GIL
+// again; while Python is being finalized, that ends the thread by unwinding its stack (see gil.h).
 class HostWait {
  public:
   HostWait() = default;

@@ -19,8 +19,8 @@ namespace openreg::runtime {
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
 //   all others                 c10::Error               RuntimeError
-// For orErrorDeinitialized, blocks until the process ends if another thread has finalized Python (see gil.h).
-// Thread-safe.
+// For orErrorDeinitialized, does not throw but blocks until the process ends if another thread has finalized Python,
+// because unwinding would abort the process (see gil.h). Thread-safe.
 [[noreturn]] OPENREG_RUNTIME_API void throw_status(orError_t status, c10::SourceLocation location);
 
 // Same as `throw_status()`, except that it warns instead of throwing. Destructors and other code that must not throw
