@@ -50,8 +50,8 @@ bool is_generator(const c10::Argument& argument) {
 // operand on the device.
 void make_resizable(const at::Tensor& alias) {
   if (is_sparse(alias)) {
-    for (const at::Tensor& member : sparse_components(alias)) {
-      make_resizable(member);
+    for (const at::Tensor& component : sparse_components(alias)) {
+      make_resizable(component);
     }
   } else if (alias.defined()) {
     c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
@@ -229,10 +229,11 @@ at::Tensor BoxedCpuCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access
       return passed.seen;
     }
   }
-  SparseMembers aliases;
-  const SparseMembers members = access == orAccessRead ? contiguous_members_of(sparse) : sparse_components(sparse);
-  for (size_t i = 0; i < members.size(); ++i) {
-    aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
+  SparseComponents aliases;
+  const SparseComponents components =
+      access == orAccessRead ? contiguous_components_of(sparse) : sparse_components(sparse);
+  for (size_t i = 0; i < components.size(); ++i) {
+    aliases[i] = components[i].defined() ? alias_of(components[i]) : at::Tensor();
   }
   at::Tensor seen = assemble(SparseShape(sparse), aliases);
   passed_.push_back({sparse, seen, nullptr});
@@ -279,7 +280,7 @@ size_t BoxedCpuCall::finish() {
 void BoxedCpuCall::write_back(const Passed& written) {
   const auto& [given, seen, memory, quantizer] = written;
   if (is_sparse(given)) {
-    assign(given, SparseShape(seen), members_to_device(seen));
+    assign(given, SparseShape(seen), components_to_device(seen));
     return;
   }
   if (quantizer != nullptr && quantizer_of(seen) != quantizer) {
@@ -350,15 +351,15 @@ at::Tensor BoxedCpuCall::sparse_to_device(const at::Tensor& sparse) {
       return passed.given;
     }
   }
-  return assemble(SparseShape(sparse), members_to_device(sparse));
+  return assemble(SparseShape(sparse), components_to_device(sparse));
 }
 
-SparseMembers BoxedCpuCall::members_to_device(const at::Tensor& sparse) {
-  SparseMembers members = sparse_components(sparse);
-  for (at::Tensor& member : members) {
-    member = tensor_to_device(member);
+SparseComponents BoxedCpuCall::components_to_device(const at::Tensor& sparse) {
+  SparseComponents components = sparse_components(sparse);
+  for (at::Tensor& component : components) {
+    component = tensor_to_device(component);
   }
-  return members;
+  return components;
 }
 
 }  // namespace openreg::ops

@@ -116,7 +116,7 @@ class BoxedCpuCall {
   at::Tensor alias_of(const at::Tensor& tensor);
   at::Tensor tensor_to_device(const at::Tensor& tensor);
   at::Tensor sparse_to_device(const at::Tensor& sparse);
-  SparseMembers members_to_device(const at::Tensor& sparse);
+  SparseComponents components_to_device(const at::Tensor& sparse);
   void write_back(const Passed& written);
   // Copies `result` into `operand`, an in-place or out= operand, if the kernel returned another tensor than its alias.
   void copy_result_into_operand(const at::Tensor& result, const at::Tensor& operand);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of aten::embedding and of its gradient. They take addresses, sizes and strides instead of tensors. The
-// compute engine of the device runs them, on all OpenMP threads.
+// The kernels of aten::embedding and of its gradient. Like all kernels in namespace raw, they take addresses, sizes and
+// strides instead of tensors. The compute engine of the device runs them, on all OpenMP threads.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel of aten::mm. It takes addresses, sizes and strides instead of tensors. The compute engine of the device
-// runs it, on all OpenMP threads.
+// A kernel of aten::mm for real dtypes, which replaces PyTorch's only with OPENREG_KERNELS=raw. Like all kernels in
+// namespace raw, it takes addresses, sizes and strides instead of tensors. The compute engine of the device runs it, on
+// all OpenMP threads.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A kernel of aten::_fused_sgd_ of our own; operators/optimizer/fused.cpp decides when it replaces PyTorch's. It takes
+// A kernel of aten::_fused_sgd_. It replaces PyTorch's with OPENREG_KERNELS=raw, and for 16-bit floats in the releases
+// of PyTorch whose kernel skips elements (operators/optimizer/fused.cpp). Like all kernels in namespace raw, it takes
 // addresses instead of tensors. The compute engine of the device runs it, on all OpenMP threads.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of aten::_softmax and of its gradient. They take addresses, sizes and strides instead of tensors. The
-// compute engine of the device runs them, on all OpenMP threads. A line consists of the elements along the axis over
-// which softmax normalizes.
+// Kernels of aten::_softmax and of its gradient, which replace PyTorch's only with OPENREG_KERNELS=raw. Like all
+// kernels in namespace raw, they take addresses, sizes and strides instead of tensors. The compute engine of the device
+// runs them, on all OpenMP threads. A line consists of the elements along the axis over which softmax normalizes.
 #pragma once
 
 #include "kernels/axes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The number types of the kernels in namespace raw, and the selection of a kernel's template instance by the dtype of
-// its operands. Kernels in this namespace take addresses, sizes and strides instead of tensors; those in namespace
+// its operands. Kernels in namespace raw take addresses, sizes and strides instead of tensors; those in namespace
 // kernels take CPU tensors.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel of aten::uniform_. It takes an address, sizes and strides instead of a tensor. The compute engine of the
-// device runs it, on all OpenMP threads.
+// The kernel of aten::uniform_. Like all kernels in namespace raw, it takes addresses, sizes and strides instead of
+// tensors. The compute engine of the device runs it, on all OpenMP threads.
 #pragma once
 
 #include "kernels/axes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The access of a kernel to each of its arguments (read, write or both). Its launch reports it to observers, which are
-// tools that subscribe to the driver, such as the sanitizer.
+// The access of a kernel to each of its arguments: read, write or both. The launch of the kernel reports these accesses
+// to observers, which are tools that subscribe to the driver, such as the sanitizer.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -10,22 +10,23 @@ namespace openreg::ops {
 
 struct OperandDescriptor::Sparse final : Other {
   Sparse(const at::Tensor& operand, runtime::Aliases& aliases) : shape(operand) {
-    const SparseMembers tensors = contiguous_members_of(operand);
+    const SparseComponents tensors = contiguous_components_of(operand);
     for (size_t i = 0; i < tensors.size(); ++i) {
-      members[i] = aliases.record(tensors[i]);
+      components[i] = aliases.record(tensors[i]);
       aliases.keep(tensors[i]);  // it may be a temporary copy
     }
   }
 
   at::Tensor& open(runtime::AliasStorages& storages) override {
-    const SparseMembers opened{members[0].open(storages), members[1].open(storages), members[2].open(storages)};
+    const SparseComponents opened{components[0].open(storages), components[1].open(storages),
+                                  components[2].open(storages)};
     check_sparse_invariants(shape, opened);  // in each execution, because the bytes may have changed
     alias = assemble(shape, opened);
     return alias;
   }
 
   SparseShape shape;
-  std::array<runtime::AliasRecord, 3> members;
+  std::array<runtime::AliasRecord, 3> components;
   at::Tensor alias;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The descriptor of an operand of any layout, from which the operand's alias is made when the kernel runs: a strided,
 // sparse or quantized CPU tensor over the operand's bytes. It consists of a runtime::AliasRecord for a strided tensor,
-// of one for each member of a sparse tensor, and of one with a quantizer for a quantized tensor.
+// of one for each component of a sparse tensor, and of one with a quantizer for a quantized tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -62,8 +62,8 @@ void LaunchSignature::add(const at::Tensor& operand) {
     mix(static_cast<uint64_t>(shape.layout));
     mix(shape.is_coalesced ? 1 : 2);
     add(c10::IntArrayRef(shape.sizes));
-    for (const at::Tensor& member : sparse_components(operand)) {
-      add(member);
+    for (const at::Tensor& component : sparse_components(operand)) {
+      add(component);
     }
     return;
   }

@@ -108,9 +108,8 @@ class LaunchSignature {
   bool is_known() const;
   void remember() const;
 
-  // Returns true if a dry run is useful. It is not for operands so large that the dry run would take longer than a
-  // synchronous launch. Nor is it for sparse operands, because a kernel follows their indices, which zeros do not
-  // represent.
+  // Returns true if a dry run is useful. It is useless for operands so large that it would take longer than a
+  // synchronous launch, and for sparse operands, because a kernel follows their indices, which zeros do not represent.
   bool allows_dry_run() const { return !has_sparse_ && bytes_ <= kMostBytes; }
 
  private:

@@ -258,7 +258,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       refuses |= may_reject_mode(name, traits, computed, args...);
     }
     const SyncPolicy policy = sync_policy(traits, refuses, computed, args...);
-    if (kind != MetaOutputs::OverloadKind::kFunctional && traits.overlap.refuses() && !is_iterator) {
+    if (kind != MetaOutputs::OverloadKind::kFunctional && traits.overlap.rejects() && !is_iterator) {
       (check_overlap_rule(traits.overlap, outputs[Index], args...), ...);
     }
     if (hooks.launch_own != nullptr && policy == SyncPolicy::kAsync &&

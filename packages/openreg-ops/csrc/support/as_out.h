@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Out= kernels of unstructured operators, made from functional kernels. They replace PyTorch's own out= kernel if it
-// requires contiguous outputs, or if it uses the output as scratch memory for intermediate results with more elements
-// than the output, as that of binary_cross_entropy with a reduction does.
+// as_out<> makes an out= kernel from a functional kernel, for an unstructured operator whose own out= kernel in PyTorch
+// does not suffice. That kernel requires contiguous outputs, or uses the output as scratch memory for intermediate
+// results with more elements than the output, as that of binary_cross_entropy with a reduction does.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -84,7 +84,8 @@ struct Converted<at::Tensor&> {
 };
 
 // An adapter with the signature of kKernel. It calls kKernel on operands whose dtypes `kCompute` has replaced. kKernel
-// has to write into its outputs; the adapter returns the caller's tensors instead of its result.
+// must write into its output arguments; the adapter ignores kKernel's return value and returns the caller's output
+// tensors.
 template <c10::ScalarType (*kCompute)(c10::ScalarType), auto kKernel, class Kernel = decltype(kKernel)>
 struct ComputedIn;
 

@@ -80,10 +80,10 @@ at::Tensor allocate_output(const OutputSpec& spec, c10::Device device);
 // c10::Error if PyTorch does not cast the result to its dtype.
 void prepare_out_argument(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
 
-// Returns a new tensor into which the kernel writes instead of an out= tensor, to which the caller then copies the
-// result, or else an undefined tensor. It is needed if `out` lies in memory unlike a new output, because many kernels
-// write elements consecutively; elementwise ones do not. It is also needed if `out` shares memory with an operand
-// (`shares`) and the specification sets `elsewhere`.
+// Returns a new tensor into which the kernel writes instead of an out= tensor; the caller then copies the result to
+// `out`. Returns an undefined tensor if the kernel can write into `out` itself. It cannot if `out` lies in memory
+// unlike a new output, because many kernels write elements consecutively; elementwise ones do not. Nor can it if `out`
+// shares memory with an operand (`shares`) and the specification sets `elsewhere`.
 at::Tensor make_instead(const at::Tensor& out, const OutputSpec& spec, bool shares, c10::Device device);
 
 // Throws c10::Error, with the operator's name, if shape or dtype of a kernel's result differ from those of the output.

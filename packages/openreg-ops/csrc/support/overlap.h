@@ -25,8 +25,8 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
 }
 
 // Throws c10::Error if an out= tensor is also an operand and would be resized. The kernel would then read an operand of
-// the new size that has lost its values. PyTorch's functions compute from undefined content in this case. PyTorch's
-// iterators throw an error that begins like this one.
+// the new size that has lost its values. Without TensorIterator, PyTorch computes from undefined content in this case;
+// TensorIterator throws an error that begins like this one.
 template <class... Args>
 void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
   if (out.sizes() == sizes) {
@@ -43,40 +43,39 @@ void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, con
 
 // Overlaps of outputs that the kernel of a structured operator rejects and PyTorch's meta function does not.
 struct OverlapRule {
-  // The overlap of an output with operands: all is allowed, a partial one with the first operand is rejected, or any is
+  // The overlap of an output with operands: any is allowed, a partial one with the first operand is rejected, or any is
   // rejected.
-  enum class OperandOverlap { kAllowed, kPartOfFirst, kRefused };
+  enum class OperandOverlap { kAllowed, kPartOfFirst, kRejected };
 
-  bool refuses_itself = false;  // true: two elements of the output must not share memory
+  bool rejects_itself = false;  // true: two elements of the output must not share memory
   OperandOverlap operands = OperandOverlap::kAllowed;
 
-  constexpr bool refuses() const { return refuses_itself || operands != OperandOverlap::kAllowed; }
+  constexpr bool rejects() const { return rejects_itself || operands != OperandOverlap::kAllowed; }
 };
 
-// The rules of the kernels. They reject an output that overlaps itself, a partial overlap with the first operand, both
-// of these, and any overlap at all.
-constexpr OverlapRule kNotItself{true, OverlapRule::OperandOverlap::kAllowed};
-constexpr OverlapRule kNoPart{false, OverlapRule::OperandOverlap::kPartOfFirst};
-constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::OperandOverlap::kPartOfFirst};
-constexpr OverlapRule kNoOperand{true, OverlapRule::OperandOverlap::kRefused};
+// The rules of the kernels: the overlaps that a kernel rejects.
+constexpr OverlapRule kNotItself{true, OverlapRule::OperandOverlap::kAllowed};            // of the output with itself
+constexpr OverlapRule kNoPart{false, OverlapRule::OperandOverlap::kPartOfFirst};          // partial, with operand 1
+constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::OperandOverlap::kPartOfFirst};  // both of the above
+constexpr OverlapRule kNoOperand{true, OverlapRule::OperandOverlap::kRejected};           // any, also with itself
 
 // Throws c10::Error, in PyTorch's words, if an output has an overlap that `rule` rejects. Further arguments are the
 // operator's.
 template <class First, class... Rest>
 void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const First& first, const Rest&... rest) {
-  if (rule.refuses_itself) {
+  if (rule.rejects_itself) {
     at::assert_no_internal_overlap(out);
   }
   if (rule.operands == OverlapRule::OperandOverlap::kPartOfFirst) {
-    // The kernel copies the operand to the output. It expands an operand of fewer elements, which PyTorch does not
-    // check.
+    // The kernel copies the operand to the output. If the operand has fewer elements, the kernel expands it; PyTorch
+    // does not check the overlap in that case, nor does this function.
     const auto copied = [&](const at::Tensor& operand) {
       if (operand.numel() == out.numel()) {
         at::assert_no_partial_overlap(out.squeeze(), operand.squeeze());
       }
     };
     for_each_tensor(copied, first);
-  } else if (rule.operands == OverlapRule::OperandOverlap::kRefused) {
+  } else if (rule.operands == OverlapRule::OperandOverlap::kRejected) {
     const auto read = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
     for_each_tensor(read, first);
     (for_each_tensor(read, rest), ...);

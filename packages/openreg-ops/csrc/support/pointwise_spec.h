@@ -14,7 +14,7 @@
 namespace openreg::ops {
 
 // Returns the specification of an output with the operands' common shape and dtype. It has the first operand's order of
-// strides if that operand has the shape. Throws c10::Error, in PyTorch's words, if the shapes cannot be broadcast.
+// strides if that operand has that shape. Throws c10::Error, in PyTorch's words, if the shapes cannot be broadcast.
 template <class... Others>
 OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) {
   std::vector<int64_t> sizes = first.sizes().vec();
@@ -30,7 +30,7 @@ OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) 
 
 // Returns the specification of a derivative that PyTorch's iterator computes for real floating-point numbers. It has
 // the operands' common shape, and the dtype of the input, `self`. It has the input's order of strides if the input has
-// the shape. Throws NotImplementedError if the common dtype is not floating-point, and c10::Error if it cannot be cast
+// that shape. Throws NotImplementedError if the common dtype is not floating-point, and c10::Error if it cannot be cast
 // to that of the input.
 template <class... Others>
 OutputSpec broadcast_derivative(const at::Tensor& self, const Others&... others) {

@@ -31,8 +31,8 @@ bool has_blocks(c10::Layout layout) {
 // The end of all errors of these checks.
 constexpr const char* kCheck = "; check sparse tensors where they are made, with check_invariants=True";
 
-void check_compressed_places(const SparseShape& shape, const SparseMembers& members) {
-  const auto& [compressed, plain, values] = members;
+void check_compressed_places(const SparseShape& shape, const SparseComponents& components) {
+  const auto& [compressed, plain, values] = components;
   const auto dense_dim = static_cast<size_t>(shape.dense_dim);
   const size_t plain_dim = at::sparse_csr::plainDimension(shape.layout, shape.sizes, dense_dim);
   const size_t compressed_dim = at::sparse_csr::compressedDimension(shape.layout, shape.sizes, dense_dim);
@@ -62,7 +62,7 @@ SparseShape::SparseShape(const at::Tensor& sparse)
   }
 }
 
-SparseMembers sparse_components(const at::Tensor& sparse) {
+SparseComponents sparse_components(const at::Tensor& sparse) {
   if (is_coo(sparse.layout())) {
     const at::SparseTensorImpl& impl = coo_of(sparse);
     return {impl.indices(), at::Tensor(), impl.values()};
@@ -71,43 +71,43 @@ SparseMembers sparse_components(const at::Tensor& sparse) {
   return {impl.compressed_indices(), impl.plain_indices(), impl.values()};
 }
 
-SparseMembers contiguous_members_of(const at::Tensor& sparse) {
-  SparseMembers members = sparse_components(sparse);
-  for (at::Tensor& member : members) {
-    member = member.defined() ? member.contiguous() : member;
+SparseComponents contiguous_components_of(const at::Tensor& sparse) {
+  SparseComponents components = sparse_components(sparse);
+  for (at::Tensor& component : components) {
+    component = component.defined() ? component.contiguous() : component;
   }
-  return members;
+  return components;
 }
 
-at::Tensor assemble(const SparseShape& shape, const SparseMembers& members) {
-  const c10::Device device = members[2].device();
+at::Tensor assemble(const SparseShape& shape, const SparseComponents& components) {
+  const c10::Device device = components[2].device();
   const c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(shape.dtype), shape.layout, device);
   at::Tensor sparse = is_coo(shape.layout)
                           ? at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(key), shape.dtype)
                           : at::detail::make_tensor<at::SparseCsrTensorImpl>(c10::DispatchKeySet(key), device,
                                                                              shape.layout, shape.dtype);
-  assign(sparse, shape, members);
+  assign(sparse, shape, components);
   return sparse;
 }
 
-void assign(const at::Tensor& sparse, const SparseShape& shape, const SparseMembers& members) {
+void assign(const at::Tensor& sparse, const SparseShape& shape, const SparseComponents& components) {
   if (is_coo(shape.layout)) {
     at::SparseTensorImpl& impl = coo_of(sparse);
     impl.raw_resize_(shape.sparse_dim, shape.dense_dim, shape.sizes);
-    impl.set_indices_and_values_unsafe(members[0], members[2]);
+    impl.set_indices_and_values_unsafe(components[0], components[2]);
     impl.set_coalesced(shape.is_coalesced);
   } else {
-    compressed_of(sparse).set_member_tensors(members[0], members[1], members[2], shape.sizes);
+    compressed_of(sparse).set_member_tensors(components[0], components[1], components[2], shape.sizes);
   }
 }
 
-void check_sparse_invariants(const SparseShape& shape, const SparseMembers& members) {
+void check_sparse_invariants(const SparseShape& shape, const SparseComponents& components) {
   if (!is_coo(shape.layout)) {
-    check_compressed_places(shape, members);
+    check_compressed_places(shape, components);
     return;
   }
   for (int64_t dim = 0; dim < shape.sparse_dim; ++dim) {
-    check_indices(members[0].select(0, dim), shape.sizes[static_cast<size_t>(dim)], dim);
+    check_indices(components[0].select(0, dim), shape.sizes[static_cast<size_t>(dim)], dim);
   }
 }
 

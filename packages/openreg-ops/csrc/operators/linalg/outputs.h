@@ -16,8 +16,8 @@ inline OutputSpec column_major(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   return spec;
 }
 
-// Throws c10::NotImplementedError, in PyTorch's words, for dtypes of other than single or double precision, because
-// LAPACK supports only these.
+// Throws c10::NotImplementedError, in PyTorch's words, unless the dtype has single or double precision, because LAPACK
+// supports only these.
 inline void require_lapack_dtype(const char* kernel, c10::ScalarType dtype) {
   const c10::ScalarType real = c10::toRealValueType(dtype);
   require_dtype(real == c10::ScalarType::Float || real == c10::ScalarType::Double, kernel, dtype);

@@ -18,26 +18,26 @@ at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::op
                   : call_host_composite<Op>(kCompressed, self, blocksize, dense_dim);
 }
 
-// Operators on members, sizes and memory.
-constexpr const char* kCompressedMembers[] = {"_nnz",
-                                              "_pin_memory",
-                                              "ccol_indices",
-                                              "clone",
-                                              "col_indices",
-                                              "copy_",
-                                              "crow_indices",
-                                              "dense_dim",
-                                              "empty.memory_format",
-                                              "empty_like",
-                                              "is_pinned",
-                                              "resize_",
-                                              "resize_as_sparse_",
-                                              "row_indices",
-                                              "select.int",
-                                              "select_copy.int",
-                                              "sparse_dim",
-                                              "values",
-                                              "zero_"};
+// Operators that get or set components, sizes or memory.
+constexpr const char* kCompressedComponents[] = {"_nnz",
+                                                 "_pin_memory",
+                                                 "ccol_indices",
+                                                 "clone",
+                                                 "col_indices",
+                                                 "copy_",
+                                                 "crow_indices",
+                                                 "dense_dim",
+                                                 "empty.memory_format",
+                                                 "empty_like",
+                                                 "is_pinned",
+                                                 "resize_",
+                                                 "resize_as_sparse_",
+                                                 "row_indices",
+                                                 "select.int",
+                                                 "select_copy.int",
+                                                 "sparse_dim",
+                                                 "values",
+                                                 "zero_"};
 
 // Elementwise operators that map zero to zero.
 constexpr const char* kCompressedUnary[] = {"abs",    "asin",  "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
@@ -79,7 +79,7 @@ constexpr const char* kCompressedSynchronous[] = {"_sparse_csr_prod.dim_dtype", 
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
-  host_composite<kCompressed>(library, kCompressedMembers);
+  host_composite<kCompressed>(library, kCompressedComponents);
   host_composite_overloads<kCompressed>(library, kCompressedUnary);
   host_composite<kCompressed>(library, kCompressedElementwise);
   host_composite<kCompressed>(library, kCompressedProductsAndSums);

@@ -53,32 +53,32 @@ at::Tensor to_sparse_csc(const at::Tensor& self, std::optional<int64_t> dense_di
                                           : call_host_composite<op::_to_sparse_csc>(kCoo, self, dense_dim);
 }
 
-// Operators on members, sizes and memory.
-constexpr const char* kCooMembers[] = {"_coalesced_",
-                                       "_dimI",
-                                       "_dimV",
-                                       "_indices",
-                                       "_nnz",
-                                       "_pin_memory",
-                                       "_sparse_coo_tensor_with_dims",
-                                       "_sparse_coo_tensor_with_dims_and_tensors",
-                                       "_values",
-                                       "clone",
-                                       "copy_",
-                                       "copy_sparse_to_sparse_",
-                                       "dense_dim",
-                                       "empty.memory_format",
-                                       "empty_like",
-                                       "indices",
-                                       "is_coalesced",
-                                       "is_pinned",
-                                       "resize_as_sparse_",
-                                       "sparse_dim",
-                                       "sparse_resize_",
-                                       "sparse_resize_and_clear_",
-                                       "values",
-                                       "zero_",
-                                       "zeros.out"};
+// Operators that get or set components, sizes or memory.
+constexpr const char* kCooComponents[] = {"_coalesced_",
+                                          "_dimI",
+                                          "_dimV",
+                                          "_indices",
+                                          "_nnz",
+                                          "_pin_memory",
+                                          "_sparse_coo_tensor_with_dims",
+                                          "_sparse_coo_tensor_with_dims_and_tensors",
+                                          "_values",
+                                          "clone",
+                                          "copy_",
+                                          "copy_sparse_to_sparse_",
+                                          "dense_dim",
+                                          "empty.memory_format",
+                                          "empty_like",
+                                          "indices",
+                                          "is_coalesced",
+                                          "is_pinned",
+                                          "resize_as_sparse_",
+                                          "sparse_dim",
+                                          "sparse_resize_",
+                                          "sparse_resize_and_clear_",
+                                          "values",
+                                          "zero_",
+                                          "zeros.out"};
 
 // Elementwise operators. If they map zero to zero, the indices stay. Most require coalesced indices.
 constexpr const char* kCooUnary[] = {"abs",  "asin",    "asinh", "atan",  "atanh", "ceil",  "deg2rad",
@@ -143,7 +143,7 @@ constexpr const char* kCooSynchronous[] = {"_sparse_sparse_matmul", "hspmm", "hs
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
-  host_composite<kCoo>(library, kCooMembers);
+  host_composite<kCoo>(library, kCooComponents);
   host_composite_overloads<kCoo>(library, kCooUnary);
   host_composite<kCoo>(library, kCooElementwise);
   host_composite<kCoo>(library, kCooReductionsAndShapes);

@@ -53,7 +53,7 @@ at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumula
 
 // Also writes the plain indices, because the CPU's function sorts those that are not sorted in the mask.
 void mask_compressed_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
-  const SparseMembers computed =
+  const SparseComponents computed =
       sparse_components(op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask));
   put_result(kMask.name, computed[2], values);
   plain.copy_(computed[1]);
@@ -66,8 +66,8 @@ at::Tensor mask_compressed(const at::Tensor& self, const at::Tensor& mask) {
     return call_host_composite<op::sparse_mask>(kCompressed, self, mask);
   }
   at::Tensor result = empty_of_pattern(mask, self.scalar_type(), at::kLong);
-  const SparseMembers members = sparse_components(result);
-  launch(kMask, device, &mask_compressed_kernel, self, mask, members[1], members[2]);
+  const SparseComponents components = sparse_components(result);
+  launch(kMask, device, &mask_compressed_kernel, self, mask, components[1], components[2]);
   return result;
 }
 

@@ -9,14 +9,14 @@ at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
                             std::optional<c10::ScalarType> index_dtype) {
   SparseShape shape(sparse);
   shape.dtype = c10::scalarTypeToTypeMeta(dtype);
-  SparseMembers members = sparse_components(sparse);
-  for (at::Tensor* const indices : {&members[0], &members[1]}) {
+  SparseComponents components = sparse_components(sparse);
+  for (at::Tensor* const indices : {&components[0], &components[1]}) {
     if (indices->defined()) {
       *indices = indices->to(index_dtype.value_or(indices->scalar_type()), /*non_blocking=*/false, /*copy=*/true);
     }
   }
-  members[2] = make_output(members[2].sizes(), {}, at::TensorOptions(sparse.device()).dtype(dtype));
-  return assemble(shape, members);
+  components[2] = make_output(components[2].sizes(), {}, at::TensorOptions(sparse.device()).dtype(dtype));
+  return assemble(shape, components);
 }
 
 }  // namespace openreg::ops
