@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Thread-local stacks of correlation ids, which link tasks with the operators that launched them. Kineto numbers the
-// operators and the record_function() ranges that it records. It calls the profiler on their thread when one begins and
-// when it ends (source: libkineto::IActivityProfilerSession::pushCorrelationId).
+// operators and the record_function() ranges that it records. When an operator or a range begins and ends, Kineto calls
+// the profiler on its thread (source: libkineto::IActivityProfilerSession::pushCorrelationId).
 #pragma once
 
 #include <cstdint>

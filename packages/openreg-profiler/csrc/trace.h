@@ -56,9 +56,9 @@ class Trace {
     int64_t end;
   };
 
-  // Sets the smallest shift of all times that puts each launch inside its operator, or no shift if none does. It is
-  // necessary because Kineto converts the clock for its operators by itself. The two conversions differ by a tenth of a
-  // microsecond, which is as long as some operators.
+  // Sets the smallest shift of all times that puts each launch inside its operator, or no shift if none does. The shift
+  // is necessary because Kineto converts the clock for its operators by itself. The two conversions differ by a tenth
+  // of a microsecond, which is as long as some operators.
   void align_with_operators(const FindOperation& find);
   // Convert a time of the host or of the device's clock to nanoseconds since 1970.
   int64_t time_of_host(uint64_t time) const { return clock_converter_(time) + shift_; }
@@ -79,8 +79,8 @@ class Trace {
   void add_launch(const TaskRecord& first, const TaskRecord& last, int64_t correlation, const FindOperation& find);
   void add_task(const TaskRecord& task, int64_t correlation, bool has_launch, const FindOperation& find);
   // Adds an arrow for each wait of a stream for an event of another stream. It begins at the last task before the event
-  // record. An activity can have only one arrow, and a task has that from its launch. So these arrows begin and end at
-  // marks, which are activities without a duration.
+  // record. An activity can have only one arrow, and that of a task comes from its launch. So these arrows begin and
+  // end at marks, which are activities without a duration.
   void add_dependencies();
   void add_mark(const TaskRecord& at, uint32_t flow, bool is_start);
   const std::string* name_of(const TaskRecord& task);

@@ -39,8 +39,8 @@ struct WatchedZone {
 // runtime::CallReason.
 class AccessChecker {
  public:
-  // Begins an observation, without the memory and the order of tasks of an earlier one. A wrong access that repeats an
-  // earlier finding makes a new one. `default_streams` are those of the devices, by index.
+  // Begins an observation, without the memory and the order of tasks of an earlier one. A wrong access like that of an
+  // earlier finding starts a new finding. `default_streams` are those of the devices, by index.
   void start(std::vector<orStream_t> default_streams);
   // Ends the observation and forgets memory and graphs. Findings stay.
   void stop();

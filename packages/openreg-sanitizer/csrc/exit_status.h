@@ -7,8 +7,9 @@ namespace openreg::sanitizer {
 // The exit status of a program with findings, which ThreadSanitizer uses as well.
 inline constexpr int kExitStatusWithFindings = 66;
 
-// Registers the exit handler that replaces the status. Exit handlers run in reverse order: it runs after those that are
-// registered later, and ends the process without those that were registered before. Must be called at most once.
+// Registers the exit handler that replaces the status. Exit handlers run in reverse order of registration. So this one
+// runs after those that are registered later, and ends the process before earlier ones run. Must be called at most
+// once.
 void register_exit_handler();
 // Makes the process end with kExitStatusWithFindings where it would end with 0. Systems that do not pass the status to
 // exit handlers replace every status. Thread-safe.

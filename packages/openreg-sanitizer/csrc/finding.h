@@ -23,11 +23,12 @@ enum class FindingKind : uint8_t {
   kGraphInput,     // a graph is replayed after memory that it uses was freed
   kOutOfBounds,    // a kernel has changed bytes after its operand's allocation
   kPoison,         // the host reads a value that was computed from poisoned memory
-  kFreedInUse,     // memory is freed while a stream that was not recorded uses it; only a warning
+  kFreedInUse,     // memory is freed while a stream uses it without a record_stream(); only a warning
 };
 
-// A wrong access, alone or together with an earlier one. kUninitialized, kUseAfterFree, kGraphInput, kOutOfBounds and
-// kPoison have no first access: its site (place in the program, sites.h) is 0.
+// A wrong access, alone or together with an earlier one. Each access has the record of its allocation (Life, access.h).
+// kUninitialized, kUseAfterFree, kGraphInput, kOutOfBounds and kPoison have no first access: its site (place in the
+// program, sites.h) is 0.
 struct Violation {
   FindingKind kind;
   Access first;
@@ -51,8 +52,8 @@ class FindingList {
 
   // Adds a violation: counts a finding again, or makes a new one.
   void add(const Violation& violation, const StreamName& first_stream, const StreamName& second_stream);
-  // Makes violations of old findings new findings from now on. Called when a session (openreg_sanitizer.sanitizer in
-  // Python) begins.
+  // From now on, a violation like an earlier one starts a new finding instead of raising the count of the old one.
+  // Called when a session (openreg_sanitizer.sanitizer in Python) begins.
   void renew() { numbers_.clear(); }
 
   // Returns true if a finding that is no warning was added since the last call.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Observes accesses of the host to pinned memory. They are operators on CPU tensors.
+// Observes operators on CPU tensors in pinned memory, because a copy of the device may use that memory at the same
+// time.
 #pragma once
 
 #include "operator_watch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists of operator names, as "aten::add".
+// Lists of operators by name, such as "aten::add".
 #pragma once
 
 #include <algorithm>

@@ -2,9 +2,10 @@
 // Finds poison that reaches the host: values that were computed from memory that nothing wrote. With OPENREG_POISON=1,
 // the allocator fills new memory with the poison pattern.
 //
-// The poison byte 0xFF makes each floating-point number a NaN with all bits of its payload set. Arithmetic hands the
-// payload of a NaN on (IEEE 754-2019, 6.2.3), while a NaN that a computation makes has one bit of it. So a value on the
-// host with this payload comes from poisoned memory, through any number of operators.
+// The poison byte 0xFF makes each floating-point number a NaN with all bits of its payload set. Arithmetic keeps the
+// payload of a NaN operand (IEEE 754-2019, 6.2.3), while a NaN that arithmetic itself produces has only the quiet bit
+// of the payload set. So a value on the host with all bits set comes from poisoned memory, through any number of
+// operators.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -64,7 +64,7 @@ class Sanitizer {
            value < pinned_end_.load(std::memory_order_relaxed);
   }
 
-  // Makes repetitions of old findings new findings from now on, as FindingList::renew() does.
+  // Calls FindingList::renew(), after which repetitions of old findings are new findings.
   void renew();
   // Return the findings from the number `begin` on, the number of findings, and for each the number of its violations.
   std::vector<Finding> findings(size_t begin);

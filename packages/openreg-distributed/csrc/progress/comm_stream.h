@@ -23,9 +23,9 @@ class CommStream {
   CommStream& operator=(const CommStream&) = delete;
   ~CommStream();
 
-  // Enqueues the semaphore wait of the next operation. `stream_wait` is ready when the tasks before it are complete.
-  // Tasks after it run when it is signaled. Returns the driver's error code, such as that of a failed device, and then
-  // does not set `stream_wait`.
+  // Enqueues the semaphore wait of the next operation, and sets `stream_wait` to it. The wait is ready when the tasks
+  // before it are complete; the tasks after it run when it is signaled. Returns the driver's error code, such as that
+  // of a failed device, and then does not set `stream_wait`.
   orError_t enqueue_semaphore_wait(std::unique_ptr<StreamWait>& stream_wait);
 
  private:

@@ -6,24 +6,23 @@
 
 namespace openreg::distributed {
 
-// The conversion of the values of a reduction to a dtype with which the transport (the c10d backend that moves bytes
-// between ranks, Gloo) can calculate, and back. There is one object per call. Its functions enqueue on the current
-// stream.
+// Converts the values of a reduction to a dtype in which the transport (the c10d backend that moves bytes between
+// ranks, Gloo) can calculate, and back. There is one object per call. Its functions enqueue on the current stream.
 //
-//   bool                 as uint8, where a sum means "or" and a product "and", as NCCL has it
+//   bool                 as uint8, where a sum means "or" and a product "and", as in NCCL
 //   int16, uint16        as int32
 //   uint32               as int64
 //   uint64               as int64; ordered as unsigned numbers by inverting the highest bit
 //   float8               as float32, rounded once
-//   complex              as pairs of real numbers; sums only
+//   complex              as pairs of real numbers; only for SUM, AVG and PREMUL_SUM
 //   everything else      as it is
 class WireFormat {
  public:
   // Throws c10::Error if the operation is not defined for the dtype. `call` begins the error message.
   WireFormat(const std::string& call, const c10d::ReduceOp& operation, c10::ScalarType dtype, int ranks);
 
-  // Returns a contiguous tensor with the values to send. It is the tensor's own memory if no conversion is needed and
-  // `fresh` is false, otherwise new memory.
+  // Returns a contiguous tensor with the values to send, multiplied by the factor of PREMUL_SUM. It is the tensor's own
+  // memory if no conversion is needed and `fresh` is false, otherwise new memory.
   at::Tensor encode(const at::Tensor& tensor, bool fresh) const;
   // Converts the result of the transport into `output`, which may have any strides. Divides it by the number of ranks
   // for an average. May overwrite `wire`.
