@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Connects the ranks of a group through a store that may have keys of other ranks.
+"""Connects the ranks of a group through a store that may still have keys of an earlier run.
 
 torchrun restarts ranks with the store of the ranks that failed, which still has the addresses of processes that have
 exited (https://github.com/pytorch/pytorch/issues/135712). So each rank except the first writes a unique number. The
 first rank writes one token for all these numbers. A rank that reads the token can rely on a running first rank. The
-first rank returns when all ranks have confirmed the token. All keys of the group begin with the token, so none is old.
+first rank returns when all ranks have confirmed the token. The group then uses the token as the prefix of all its keys,
+so it reads no stale one.
 """
 
 from __future__ import annotations

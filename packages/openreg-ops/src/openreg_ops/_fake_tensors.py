@@ -33,7 +33,7 @@ def _gru_cell(
 def _gru_cell_backward(
     grad: Tensor, workspace: Tensor, has_bias: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Returns the gradients of the gates of the input and of the state, of the state, and of the two biases."""
+    """Returns the gradients of input_gates, hidden_gates, hx, input_bias and hidden_bias."""
     gates = 3 * grad.shape[1]
     of_gates = [workspace.new_empty((grad.shape[0], gates)) for _ in range(2)]
     of_biases = [workspace.new_empty(gates) if has_bias else None for _ in range(2)]

@@ -59,7 +59,9 @@ def _is_factor(text: str) -> bool:
 
 
 def setting(change: WhatIf) -> dict[str, object]:
-    """Returns the script's name and its new value from ``set:NAME=VALUE``. A VALUE that is no literal is a string."""
+    """Returns {name: value} for a variable of the script, from ``set:NAME=VALUE``. A VALUE that is no literal is a
+    string.
+    """
     try:
         value = ast.literal_eval(change.value)
     except (ValueError, SyntaxError):
@@ -105,7 +107,8 @@ def changed_chip(change: WhatIf, chip: Description) -> Description:
 def narrowed(program: Program, dtype: torch.dtype) -> Program:
     """Returns the program with another floating-point dtype. FLOP stay, and bytes scale with the width of the dtype.
 
-    The memory scales by the factor of the last floating-point call.
+    The peak, kept and parameter bytes scale by the factor of the last floating-point call, an approximation that is
+    exact for programs of one dtype.
     """
     name = str(dtype).removeprefix("torch.")
     calls = []

@@ -24,7 +24,9 @@ BINS = 50
 
 @dataclass(frozen=True)
 class EngineUtilization:
-    """The use of one engine: its number of tasks, its busy time, and the busy part of the time and of each bin."""
+    """The use of one engine: its number of tasks, its busy time, and the fraction of the span, and of each bin, in
+    which it is busy.
+    """
 
     name: str
     tasks: int
@@ -232,8 +234,8 @@ def _sweep(
             for running, before in stack:
                 kind = "operator" if running.category == "cpu_op" else "module"
                 key = (kind, running.name.removeprefix("nn.Module: "))
-                # A call that began before the device's first event of memory has no level of it. Before that event,
-                # the level was the event's total without its change.
+                # A call that began before the device's first memory event has no recorded level for that device. The
+                # level then was that event's total minus its change.
                 unknown = level.get(item.device, item.allocated - item.change)
                 more = item.allocated - before.get(item.device, unknown)
                 growth[key] = max(growth[key], more)

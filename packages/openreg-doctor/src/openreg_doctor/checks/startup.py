@@ -20,7 +20,8 @@ TITLE = "Start-up"
 POSITION = 60
 
 _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
-# The first one whose pattern matches applies. Those in the files doctor.toml of the device's packages come before.
+# The first fault whose pattern matches applies. The faults in the files doctor.toml of the device's packages come
+# before these.
 _FAULTS = (
     ImportFault(r"cannot open shared object|Library not loaded|DLL load failed|image not found",
                 "missing shared library", _REINSTALL),

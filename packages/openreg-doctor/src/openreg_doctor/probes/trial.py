@@ -31,9 +31,9 @@ _SCALARS: dict[str, Any] = {
 def run(device: ProbedDevice, name: str) -> dict[str, Any]:
     """Calls the operator with the first shape that it accepts.
 
-    Returns ``calls``, the operators that ran on the device, in order. Also returns the ``shape``, and ``autocast``, the
-    result's dtype by operand dtype. If the operator accepts no shape, the result is ``error``, the first exception;
-    then the user has to call the operator.
+    Returns ``calls``, the other operators that ran during the call, nested ones first. Also returns the ``shape``, and
+    ``autocast``, the result's dtype by operand dtype. If the operator accepts no shape, returns ``error``, the first
+    exception; the report then only says that no call could be tried.
     """
     packet, _, overload = name.partition("::")[2].partition(".")
     operator = getattr(getattr(getattr(torch.ops, name.partition("::")[0]), packet), overload or "default")

@@ -18,7 +18,7 @@ from openreg_runtime.openreg._stream import current_stream
 
 
 def empty_cache() -> None:
-    """Blocks until all tasks are complete, and releases cached memory that contains no tensor to the devices.
+    """Blocks until all tasks are complete, and returns cached memory without tensors to the devices.
 
     Raises RuntimeError while a stream of one of the devices is capturing.
     """

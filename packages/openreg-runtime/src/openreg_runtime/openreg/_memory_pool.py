@@ -40,7 +40,7 @@ class MemPool:
         return memory_snapshot(self.id, include_traces)
 
     def empty(self) -> None:
-        """Blocks until all tasks are complete, and releases segments that contain no tensor to the devices.
+        """Blocks until all tasks are complete, and returns segments without tensors to the devices.
 
         Releases nothing while a graph uses the pool, because a replay writes to its memory.
         """
