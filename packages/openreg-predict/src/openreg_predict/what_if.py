@@ -59,8 +59,9 @@ def _is_factor(text: str) -> bool:
 
 
 def setting(change: WhatIf) -> dict[str, object]:
-    """Returns {name: value} for a variable of the script, from ``set:NAME=VALUE``. A VALUE that is no literal is a
-    string.
+    """Returns {name: value} for a variable of the script, from ``set:NAME=VALUE``.
+
+    A VALUE that is no literal is a string.
     """
     try:
         value = ast.literal_eval(change.value)

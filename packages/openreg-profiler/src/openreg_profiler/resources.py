@@ -24,9 +24,7 @@ BINS = 50
 
 @dataclass(frozen=True)
 class EngineUtilization:
-    """The use of one engine: its number of tasks, its busy time, and the fraction of the span, and of each bin, in
-    which it is busy.
-    """
+    """One engine: its number of tasks, busy time, and the fractions of the span and of each bin in which it is busy."""
 
     name: str
     tasks: int

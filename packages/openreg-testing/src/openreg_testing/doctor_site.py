@@ -2,8 +2,10 @@
 """Installations for tests of openreg-doctor, the command that checks a backend.
 
 An installation is a folder with torch, the doctor, and the packages that a test adds. Python runs without its
-site-packages (-S), so that only the folder is installed. The doctor and its children are forked from an interpreter
-that has imported torch. A test that needs another torch, or a Python that starts anew, passes ``fresh=True``.
+site-packages (-S), so that only the folder is installed. A package declares its settings, faults and hooks for the
+doctor in a file doctor.toml. The doctor and its children are forked from an interpreter that has imported torch
+(``FreshFamily``). A test that needs another torch, or an interpreter that starts anew, passes ``fresh=True``; then
+nothing is forked.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from .workers.fresh_children import FreshFamily
 
 SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")  # prefixes of the variables that the doctor does not inherit
 OURS = ("openreg", "torch_openreg", "_openreg")  # prefixes of the packages of this project in site-packages
-# Modules that the doctor and its probes import, except torch._dynamo, because the doctor would find its kernels.
+# Modules that the doctor and its probes import, and that are therefore imported before the fork. Not torch._dynamo:
+# importing it registers kernels, which the doctor would then count.
 IMPORTED = (
     "packaging.requirements",
     "rich.console",
@@ -160,7 +163,7 @@ class Installation:
         return link
 
     def python(self, *arguments: str, fresh: bool = False, **variables: str) -> Diagnosis:
-        """Runs Python in this installation; with ``fresh`` in a new interpreter instead of a fork."""
+        """Runs Python in this installation, in a fork, or with ``fresh`` in a newly started interpreter."""
         env = {**environment(self.folder), **variables}
         outcome = family().run(*arguments, env=env, folder=self.folder.parent, timeout=800, fresh=fresh)
         return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)

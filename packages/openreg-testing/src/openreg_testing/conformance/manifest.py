@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The manifest of a backend: a TOML file of the operators and tests that fail or are skipped, each with its reason.
 
-An entry under [operators] has a name of PyTorch's table of operators, whose items (OpInfo) are also called entries: an
-OpInfo.full_name, or a pattern such as "fft.*". An entry under [tests] has the name of a test of the kit, such as
-"streams::test_work_on_one_stream_is_in_order". An entry under [pytorch] has the name of one of PyTorch's own tests. An
-entry under [[differing]] has one reason for many operators. ``spyre`` reads a manifest in the format of torch-spyre.
+The key of an entry under [operators] is an OpInfo.full_name or a pattern such as "fft.*". (An OpInfo, an item of
+PyTorch's table of operators, is also called an entry.) Under [tests] it is the name of a test of the kit, such as
+"streams::test_work_on_one_stream_is_in_order", and under [pytorch] that of one of PyTorch's own tests. An entry under
+[[differing]] has one reason for many operators. ``spyre`` reads a manifest in the format of torch-spyre.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ class OperatorExpectations:
     fails: str = ""  # it may fail; a whole run reports a problem if it passes
     skip: str = ""  # it is not run
     allows_asynchronous_error: str = ""  # key `late`: only the kernel can check the values of inputs, after the call
-    strides: str = ""  # the strides of results of random calls may differ from the CPU's
-    deterministic: str = ""  # under deterministic algorithms PyTorch computes it in Python, except on the CPU
+    strides: str = ""  # in the fuzzer's calls, strides of results may differ from the CPU's
+    # With deterministic algorithms results may differ, because PyTorch then computes it in Python except on the CPU.
+    deterministic: str = ""
+    # In the next three, the common dtypes are NUMBERS of operators/check_dtypes.py.
     more_dtypes: str = ""  # supports common dtypes that neither the CPU nor PyTorch's list for CUDA supports
     fewer_dtypes: str = ""  # rejects uncommon dtypes that the CPU accepts
     other_errors: str = ""  # rejects an uncommon dtype with another subclass of RuntimeError

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the tests of ``--isolate`` in a worker, a process whose results the process of the pytest command reports.
+"""Runs tests in a worker process, whose results the process of the pytest command reports.
+
+These are the tests of ``--isolate`` and ``--schedules``, and those whose marks need settings, seeds or faults
+(``isolation``).
 
 A forked worker has a copy of pytest's session after collection. A started worker has collected the same tests itself.
 Each worker has separate fixtures and a separate capture of output. It writes no report to a terminal, a file or a
@@ -44,7 +47,7 @@ def keys(items: list[pytest.Item]) -> dict[pytest.Item, Key]:
 class Isolated:
     """The server of a worker's requests.
 
-    The requests are "start" once, "run" for each test, and "finish", which tears down the remaining fixtures.
+    The requests are "start" once, "run" for each test, and "finish" at the end, in this order.
     """
 
     def __init__(self, session: pytest.Session) -> None:
@@ -81,7 +84,7 @@ class Isolated:
         nextitem = None if following is None else self._items.get(following)
         answer: dict[str, Any] = {}
         try:
-            self._session._setupstate.teardown_exact(item)  # fixtures kept for a test that then ran in another process
+            self._session._setupstate.teardown_exact(item)  # fixtures kept for a following test that then ran elsewhere
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except pytest.exit.Exception as end:
             answer["exit"] = (end.msg, end.returncode)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A worker of ``--isolate`` as seen by the process that reports its tests: their reports and their output."""
+"""A worker process, which runs tests, as the pytest process sees it: the reports and the output of these tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ class IsolatedRun:
 
     @property
     def failed(self) -> bool:
-        """Returns True if a phase failed. A strict XPASS does not count, because another seed may fail the test."""
+        """Returns True if a phase failed.
+
+        A strict XPASS is no failure yet: the test is repeated with other seeds and may fail as expected with one of
+        them.
+        """
         return any(report.failed and not str(report.longrepr).startswith("[XPASS") for report in self.reports)
 
     @property

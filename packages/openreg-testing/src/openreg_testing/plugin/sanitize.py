@@ -30,7 +30,7 @@ def _wanted(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Observes the device during all tests, so that memory of earlier tests is known."""
+    """Observes the device during all tests, because tests use memory that earlier tests or fixtures allocated."""
     if not _wanted(session.config):
         return (yield)
     with _module("openreg_sanitizer").sanitizer("collect") as observed:

@@ -118,7 +118,7 @@ def is_defined(
         return False
     results = tensors_in(theirs.result)
     for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory()):
-        announce(number, "cpu")
+        print_case(number, "cpu")
         args, kwargs = arguments_on(op, change, "cpu")
         with memory:
             again = attempt(partial(op, *args, **kwargs), "cpu")
@@ -155,12 +155,12 @@ def filled_memory() -> Iterator[None]:
 
 def call(op: Any, change: ArgumentChange, device: str, number: int) -> CallOutcome:
     """Runs the changed call on a device and returns its outcome."""
-    announce(number, "cpu" if device == "cpu" else "device")
+    print_case(number, "cpu" if device == "cpu" else "device")
     args, kwargs = arguments_on(op, change, device)
     return attempt(partial(op, *args, **kwargs), device)
 
 
-def announce(number: int, where: str) -> None:
+def print_case(number: int, where: str) -> None:
     """Prints the number and device of the next call, so that the parent can identify a call that ends the process."""
     print(CASE_PREFIX, number, where, file=sys.stderr, flush=True)
 

@@ -26,7 +26,7 @@ ALL = sorted(
     {item for item in vars(torch).values() if isinstance(item, torch.dtype) and not name_of(item).startswith("q")},
     key=str,
 )
-# The common dtypes.
+# The common dtypes; all others are uncommon.
 NUMBERS = {
     *dtypes.all_types_and_complex(),  # type: ignore[no-untyped-call]
     torch.half,

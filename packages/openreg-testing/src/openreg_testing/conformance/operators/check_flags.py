@@ -23,7 +23,7 @@ from .entries import UNINITIALIZED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
 from .outcome import CallOutcome, attempt, wait_for_device
 from .report import EntryReport
-from .transfer import Inputs, as_strided, copy_inputs, inputs_of, tensors_in
+from .transfer import Inputs, copy_inputs, densified, inputs_of, tensors_in
 
 SAMPLES = 8
 REPETITIONS = 3  # pairs of runs, in each of which a difference has to appear
@@ -123,7 +123,7 @@ class DeferredSample:
                     flags.change() if at_run else flags.restore()
                 wait_for_device(outcome, device_under_test.device())
                 if outcome.error is None:
-                    outcome.result = [as_strided(tensor).detach().cpu() for tensor in tensors_in(outcome.result)]
+                    outcome.result = [densified(tensor).detach().cpu() for tensor in tensors_in(outcome.result)]
         finally:
             flags.restore()
         return outcome

@@ -18,7 +18,7 @@ from .comparison import difference
 from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype
 from .report import EntryReport
-from .transfer import Inputs, as_strided, copy_inputs, tensors_in
+from .transfer import Inputs, copy_inputs, densified, tensors_in
 
 DRAWS = 128  # calls on each device, whose numbers are compared as distributions
 REPEATS = 12  # further calls before equal numbers count as a failure
@@ -91,7 +91,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
 
 def same(one: Any, other: Any) -> bool:
     """Returns True if the tensors of two results have equal shapes and numbers, wherever they are."""
-    mine, theirs = ([as_strided(tensor) for tensor in tensors_in(values)] for values in (one, other))
+    mine, theirs = ([densified(tensor) for tensor in tensors_in(values)] for values in (one, other))
     return all(
         a.shape == b.shape and torch.allclose(a.detach().cpu(), b.detach().cpu(), 0, 0, equal_nan=True)
         for a, b in zip(mine, theirs, strict=True)
@@ -100,7 +100,7 @@ def same(one: Any, other: Any) -> bool:
 
 def numbers_in(values: Any) -> torch.Tensor:
     """Returns all numbers of all tensors as one flat float64 tensor on the CPU."""
-    parts = [as_strided(tensor).detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
+    parts = [densified(tensor).detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
     parts = [torch.view_as_real(part) if part.is_complex() else part for part in parts]
     return torch.cat([torch.empty(0, dtype=torch.float64), *(part.reshape(-1).double() for part in parts)])
 

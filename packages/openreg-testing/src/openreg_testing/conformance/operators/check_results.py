@@ -16,9 +16,10 @@ from .entries import UNINITIALIZED, differentiable, of_each_kind, samples_of
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
 from .report import EntryReport
-from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
+from .transfer import copy_inputs, densified, inputs_of, tensors_in
 
-# Values of OpInfo.gradcheck_wrapper that need not be called: the first only forwards, the second only seeds.
+# Values of OpInfo.gradcheck_wrapper that need not be called: the first only calls the operator; the second only seeds
+# before that.
 PLAIN_WRAPPERS = (OpInfo.__dataclass_fields__["gradcheck_wrapper"].default, wrapper_set_seed)
 NONCONTIGUOUS_SAMPLES = 40
 
@@ -31,7 +32,8 @@ class Computation:
 
     def __init__(self, op: Any, sample: Any, gradient: bool, function: Any = None) -> None:
         self.op = op
-        self.function = op.get_op() if function is None else function  # get_op(), whose name the table's wrappers read
+        # get_op() returns the function itself: gradcheck wrappers read its `__name__`.
+        self.function = op.get_op() if function is None else function
         self.sample = sample
         self.gradient = gradient
         self.forward_done = False
@@ -48,7 +50,7 @@ class Computation:
         if self.op.gradcheck_wrapper not in PLAIN_WRAPPERS:
             result = self.op.gradcheck_wrapper(self.function, *args, **kwargs)
         result = self.sample.output_process_fn_grad(result)
-        outputs = [as_strided(tensor) for tensor in tensors_in(result) if tensor.requires_grad]
+        outputs = [densified(tensor) for tensor in tensors_in(result) if tensor.requires_grad]
         differentiated = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
         if not outputs or not differentiated:
             return ()

@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 
 from . import device_under_test
 from .changes import call_of
-from .check_arguments import announce, small_samples
+from .check_arguments import print_case, small_samples
 from .entries import UNINITIALIZED
 from .outcome import attempt
 from .report import EntryReport
@@ -59,7 +59,7 @@ def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> t
     device_under_test.synchronize(device_under_test.device())
     storage.resize_(int(storage.nbytes() * part) // operand.itemsize * operand.itemsize)
     operands = {tensor.untyped_storage()._cdata for tensor in strided_in((args, kwargs))}
-    announce(number, "device")
+    print_case(number, "device")
     ours = attempt(partial(op, *args, **kwargs), device_under_test.device())
     if ours.is_asynchronous:
         return "lost", ours.describe()

@@ -16,7 +16,7 @@ import torch
 
 from . import device_under_test
 
-# The dtypes in which entries are run. The first dtype of an entry is the first of these that it lists.
+# The dtypes in which entries are run. An entry's first dtype is the first of these that PyTorch lists for the entry.
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
 # The results of these operators have uninitialized content, so only their sizes, strides and dtypes are compared.
@@ -64,7 +64,11 @@ def draw_quickly() -> None:
 
 
 def seed(number: int | None = None) -> None:
-    """Seeds the CPU and the device under test. ``torch.manual_seed`` also walks the stack for each absent device."""
+    """Seeds the CPU and the device under test.
+
+    ``torch.manual_seed`` is not used: for each accelerator that is not initialized it records a traceback, which is
+    slow.
+    """
     from torch.testing._internal import common_utils
 
     number = common_utils.SEED if number is None else number
@@ -96,7 +100,7 @@ _recent_samples: list[tuple[Any, tuple[torch.dtype, bool], list[Any]]] = []
 def samples_of(op: Any, dtype: torch.dtype, gradient: bool = False) -> list[Any]:
     """Returns the table's samples on the CPU. Every call returns equal ones, which callers must not change.
 
-    Keeps the last two lists, with and without gradients, because each check of an entry needs them. Seeds PyTorch's
+    Keeps the last two lists, because the checks of an entry use one with gradients and one without. Seeds PyTorch's
     generators.
     """
     seed(2026)

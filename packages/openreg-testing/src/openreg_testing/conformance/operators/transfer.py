@@ -96,8 +96,8 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
-def as_strided(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a sparse tensor as a dense one, which accepts gradients of any layout, and other tensors unchanged."""
+def densified(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a sparse tensor as a dense one, which accepts gradients of any layout; others are returned unchanged."""
     return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
 
 

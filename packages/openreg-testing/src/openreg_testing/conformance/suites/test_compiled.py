@@ -3,8 +3,8 @@
 
 The check "compiled" of the suite ``operators`` compiles single operators.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend.
 """
 
 import copy

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Events: positions in a stream for which the host or a stream can wait, and the elapsed time between two.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml. A test with the fixture ``accelerator`` is skipped on the CPU. With ``streams``, it is also
-skipped on a backend without streams.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend. The device under test may be the CPU; tests with the fixture
+``accelerator`` or ``streams`` are then skipped. Those with ``streams`` are also skipped on a backend without streams.
 """
 
 import time

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every module of PyTorch's own list (ModuleInfo): its results and gradients on the device and on the CPU are equal.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend.
 """
 
 import pytest

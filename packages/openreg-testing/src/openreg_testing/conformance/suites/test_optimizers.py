@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend.
 """
 
 from functools import partial

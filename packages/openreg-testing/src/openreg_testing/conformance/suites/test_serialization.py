@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files: torch.load() of tensors that torch.save() wrote, on the device and on the CPU.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml. A test with the fixture ``device`` also runs on the CPU, and one with ``accelerator`` is
-skipped there.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend. The device under test may be the CPU; tests with the fixture
+``accelerator`` are then skipped.
 """
 
 import copy

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse tensors of the five layouts: construction, members, conversions, products, and sparse gradients.
+"""Sparse tensors of the five layouts: construction, components, conversions, products, and sparse gradients.
 
-``@covers`` names what a test covers: hooks, names or registrations that PyTorch uses of a backend, by their keys in
-openreg-doctor's hooks.toml.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
+registration that PyTorch uses of a backend.
 """
 
 import io
