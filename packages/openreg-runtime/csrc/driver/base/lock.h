@@ -18,7 +18,7 @@ constexpr uint64_t kWakeNanoseconds = 20'000;  // approximate time to wake a sle
 // Locks the mutex of `lock`, which another thread holds: spins for kWakeNanoseconds, then sleeps.
 void acquire_contended(Lock& lock);
 
-// Locks the mutex of `lock`, which does not hold it.
+// Locks the mutex of `lock`, which must not hold the mutex yet.
 inline void acquire(Lock& lock) {
   if (!lock.try_lock()) [[unlikely]] {
     acquire_contended(lock);

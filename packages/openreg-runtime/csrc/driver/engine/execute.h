@@ -21,9 +21,9 @@ struct Failure {
   bool device_lost = false;
 };
 
-// Executes the task, adds to `counters` and returns its failure. If `skip` is true or the task has an injected fault,
-// does not execute it, but releases what it owns. Does nothing for waits, timestamps and delays, which need no engine.
-// The caller does not hold the scheduler's mutex. Never throws.
+// Executes the task, counts it in `counters`, and returns its failure. If `skip` is true or the task has an injected
+// fault, does not execute it, but releases what it owns. Does nothing for waits, timestamps and delays, which need no
+// engine. The caller does not hold the scheduler's mutex. Never throws.
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

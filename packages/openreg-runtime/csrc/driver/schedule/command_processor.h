@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CommandProcessor appends tasks to streams and advances the streams: it passes the oldest task of each stream, its
-// head, to the part of the scheduler that completes it, and removes it when it is complete.
+// CommandProcessor appends tasks to streams and advances the streams: it passes the head of each stream, its oldest
+// task, to the part of the scheduler that completes the head, and then removes the complete head.
 #pragma once
 
 #include <cstddef>
