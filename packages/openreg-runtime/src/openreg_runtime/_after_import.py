@@ -2,8 +2,9 @@
 """Calls functions when a module has been imported, and imports nothing itself.
 
 PyTorch's compiler and other parts of torch have registries that a package can reach only by importing them. That takes
-longer than the rest of torch together. So a finder, first on ``sys.meta_path``, lets the other finders find a module
-with pending callbacks. It puts a loader around the module's own, which calls them after the module has been executed.
+longer than the rest of torch together. So a finder, the first on ``sys.meta_path``, lets the other finders find a
+module with pending callbacks. It wraps the module's loader in one that calls the callbacks after the module has been
+executed.
 """
 
 from __future__ import annotations

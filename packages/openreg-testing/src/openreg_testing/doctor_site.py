@@ -2,10 +2,10 @@
 """Installations for tests of openreg-doctor, the command that checks a backend.
 
 An installation is a folder with torch, the doctor, and the packages that a test adds. Python runs without its
-site-packages (-S), so that only the folder is installed. A package declares its settings, faults and hooks for the
-doctor in a file doctor.toml. The doctor and its children are forked from an interpreter that has imported torch
-(``FreshFamily``). A test that needs another torch, or an interpreter that starts anew, passes ``fresh=True``; then
-nothing is forked.
+site-packages (-S), so that only the folder is installed. A package declares its settings, import faults and implemented
+hooks in a file doctor.toml, which the doctor reads. The doctor and its children are forked from an interpreter that has
+imported torch (``FreshFamily``). A test that needs another torch, or an interpreter that starts anew, passes
+``fresh=True``; then nothing is forked.
 """
 
 from __future__ import annotations
