@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "launch/launch.h"
+#include "support/output_spec.h"
 #include "support/sparse_components.h"
 
 namespace openreg::ops {
