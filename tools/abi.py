@@ -4,9 +4,9 @@
 usage: python -m tools.abi      records the headers, after kAbiVersion was raised
 
 A package that was compiled against other headers than those of the installed runtime must not be loaded. The runtime
-recognizes such a package by the number, so the number has to change with the headers (docs/packaging.md). A JSON file,
-the record, contains the last number and a hash of the code of each header. Comments and layout do not affect the hash,
-because they change nothing that is compiled.
+recognizes such a package by the number, so the number has to change with the headers (docs/releasing/packaging.md). A
+JSON file, the record, contains the last number and a hash of the code of each header. Comments and layout do not affect
+the hash, because they change nothing that is compiled.
 """
 
 from __future__ import annotations

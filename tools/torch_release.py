@@ -5,8 +5,8 @@ usage: python -m tools.torch_release           prints the release, as "2.13"
        python -m tools.torch_release 2.15      writes versions and pins of all packages for that one
 
 The source is the same for every release in SUPPORTED. The declarations of a package are not, because a wheel is
-compiled for one release: its version begins with the release of torch that it needs (docs/packaging.md). A change
-writes the files in PINNED and their excerpts in the guide. No other file names a release.
+compiled for one release: its version begins with the release of torch that it needs (docs/releasing/packaging.md). A
+change writes the files in PINNED and their excerpts in the guide. No other file names a release.
 """
 
 from __future__ import annotations

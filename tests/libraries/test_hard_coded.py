@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Device names are hard-coded in libraries where docs/libraries.md says so, and the documented workarounds work."""
+"""Device names are hard-coded in libraries where docs/using/libraries.md says so, and its workarounds work."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ from transformers import TrainingArguments
 import torch_openreg  # noqa: F401  (brings the device up)
 
 DEVICE = "openreg"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "libraries.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "using" / "libraries.md"
 # The places that the page names, each with what has to stand in that line.
 PLACES = {
     "accelerate/utils/modeling.py:816": "torch.cuda.device_count()",

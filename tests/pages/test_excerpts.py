@@ -45,17 +45,18 @@ def test_the_excerpts_of_the_documents_are_fresh():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-STALE = ("--- current docs/packaging.md\n", "run nox -s excerpts\n")
-AT_A_LINE = 'File "docs/packaging.md", line '
+PAGE = "docs/releasing/packaging.md"
+STALE = (f"--- current {PAGE}\n", "run nox -s excerpts\n")
+AT_A_LINE = f'File "{PAGE}", line '
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
         ("packages/openreg-runtime/cmake/torch_targets.cmake", "set(arg_RPATH ..", "set(arg_RPATH .", STALE),
-        ("docs/packaging.md", "set(arg_RPATH ..", "set(arg_RPATH .", STALE),
-        ("docs/packaging.md", 'version.h", "kAbi', 'version.h", "kGone', (AT_A_LINE, "has no symbol 'kGoneVersion'")),
-        ("docs/packaging.md", ', last="build-backend"', "", (AT_A_LINE, "a page shows at most 30")),
+        (PAGE, "set(arg_RPATH ..", "set(arg_RPATH .", STALE),
+        (PAGE, 'version.h", "kAbi', 'version.h", "kGone', (AT_A_LINE, "has no symbol 'kGoneVersion'")),
+        (PAGE, ', last="build-backend"', "", (AT_A_LINE, "a page shows at most 30")),
     ],
 )
 def test_a_page_that_does_not_show_what_is_there_is_named(checkout, file, old, new, said):

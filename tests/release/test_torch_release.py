@@ -49,7 +49,7 @@ def test_the_version_of_a_tutorial_step_is_its_own(checkout):
 
 
 def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(checkout):
-    page = checkout / "docs" / "packaging.md"
+    page = checkout / "docs" / "releasing" / "packaging.md"
     before = page.read_text("utf-8")
     release = torch_release.others(checkout)[0]
     changed = torch_release.retarget(checkout, release)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each of the thirteen bugs planted in a small library is found by one option. Without bugs there is no finding.
 
-docs/testing.md has the table of them.
+docs/testing/your_library.md has the table of them.
 """
 
 import re
