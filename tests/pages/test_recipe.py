@@ -50,7 +50,7 @@ def test_what_openreg_has_of_them_is_as_the_page_shows_it():
     """So the page is not of another time than the sources."""
     for path, text in recipe.changed_files(PAGE).items():
         present = recipe.PACKAGE / path
-        if path.startswith(("csrc/kernels/", "tests/structured", "tests/described", "tests/test_random")):
+        if path.startswith(("csrc/kernels/", "tests/samples/", "tests/mathematics/test_random")):
             assert text == present.read_text("utf-8"), path
 
 

@@ -2,7 +2,9 @@
 """Shared fixtures. The marks are those of openreg-testing."""
 
 import os
+import sys
 import uuid
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +14,9 @@ import openreg_ops  # noqa: F401  (registers the operators; the tests use them t
 from openreg_testing.conformance.operators import device_under_test
 from openreg_testing.conformance.pool import Processes
 from openreg_testing.fresh import FreshPython
+
+# Tests import helpers from every folder by the names of their files, of which no two are equal.
+sys.path += [str(path) for path in Path(__file__).resolve().parent.iterdir() if path.is_dir()]
 
 # Some tests compare as the conformance kit does, in this process.
 device_under_test.set_device(SETUP.device, SETUP.manifest)

@@ -3,7 +3,7 @@
 
 usage: python packages/openreg-ops/tools/async_errors.py    writes packages/openreg-ops/docs/async_errors.md
 
-The calls stand in tests/failure_cases.py; what they do is measured here, on the CPU and on the device.
+The calls stand in tests/errors/failure_cases.py; what they do is measured here, on the CPU and on the device.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ as a GPU does: later work is skipped, and whoever waits gets `torch.AcceleratorE
 `torch.openreg.reset_device()`. `OPENREG_LAUNCH_BLOCKING=1` raises at the call.
 
 These mistakes, and no others, are reported so; the CPU raises at the call, and so does the device wherever CUDA would.
-Each row was run on both. Made by `tools/async_errors.py` from `tests/failure_cases.py`, which a test compares.
+Each row was run on both. Made by `tools/async_errors.py` from `tests/errors/failure_cases.py`, which a test compares.
 
 | call | on the CPU | the kernel that stops the device | on CUDA |
 |---|---|---|---|
@@ -64,7 +64,7 @@ def render(cases: Sequence[Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "errors"))
     from failure_cases import LATER
 
     import openreg_ops  # noqa: F401  (registers the operators)

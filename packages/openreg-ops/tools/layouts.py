@@ -160,7 +160,7 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "layouts"))
     import openreg_ops  # noqa: F401  (registers the operators)
 
     PAGE.write_text(render(), "utf-8")

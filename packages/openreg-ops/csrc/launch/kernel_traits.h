@@ -2,7 +2,7 @@
 // Static facts about a kernel: the dtypes that it rejects, and the values for which it throws. PyTorch leaves such
 // checks to kernels. On this device the kernel runs later, when its exception would become the device's sticky error.
 // So the host evaluates the traits at the launch, and makes the launch synchronous if the kernel may throw
-// (sync_policy.h). The traits are part of the operator's registration. tests/test_operand_dtypes.py measures the
+// (sync_policy.h). The traits are part of the operator's registration. tests/errors/test_operand_dtypes.py measures the
 // kernels and lists differences.
 #pragma once
 

@@ -20,7 +20,7 @@ void throw_unsupported_nested(const c10::OperatorHandle& op, torch::jit::Stack* 
 }
 
 // Functions that access the buffer only through ordinary operators, or not at all (registration/non_strided.h). The
-// test tests/test_nested_strided.py calls each, and lists PyTorch's functions that are neither here nor in
+// test tests/layouts/test_nested_strided.py calls each, and lists PyTorch's functions that are neither here nor in
 // components.cpp.
 constexpr const char* kHostComposites[] = {
     "_fused_sdp_choice",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from _platform import IS_LINUX
 
-TESTS = Path(__file__).resolve().parent
-SOURCES = TESTS.parent / "csrc"
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE.parents[1] / "csrc"
 LOOP = re.compile(r"\b(parallel_for|for_each_item|fill_random|fill_each|fill_samples)\b[<(]")
-MEASURE = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import kernel_threads; kernel_threads.main({{sources}})"
+MEASURE = f"import sys; sys.path.insert(0, {str(HERE)!r}); import kernel_threads; kernel_threads.main({{sources}})"
 # A second thread that works has a good part of the first one's time; one that is only woken has next to nothing.
 SHARE = 0.2
 

@@ -14,8 +14,7 @@ from torch.nn import functional
 
 from openreg_testing.conformance.operators import entries, flags, run
 
-TESTS = Path(__file__).resolve().parent
-SCRIPT = TESTS.parent / "tools" / "flags.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "flags.py"
 FAULTS = "conformance_faults:FLAG_TABLE"
 
 # Tasks are deferred until the host waits for them.

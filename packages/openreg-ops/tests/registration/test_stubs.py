@@ -14,7 +14,7 @@ from _platform import IS_LINUX
 
 pytestmark = pytest.mark.skipif(not IS_LINUX, reason="the page tells what the library for Linux exports")
 
-SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "stubs.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "stubs.py"
 
 
 @pytest.fixture(scope="module")

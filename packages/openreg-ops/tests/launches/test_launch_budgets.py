@@ -5,6 +5,7 @@ What a row runs copies nothing and falls back nowhere. Rows without a reason are
 """
 
 import contextlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -278,8 +279,8 @@ def test_an_operation_stays_within_its_budget(name):
     run(BUDGETS[name])
 
 
-def test_so_do_the_kernels_of_our_own_that_have_to_be_chosen(run_python, request):
-    code = f"import sys; sys.path.insert(0, {str(request.path.parent)!r})\nimport openreg_ops, test_launch_budgets\n"
+def test_so_do_the_kernels_of_our_own_that_have_to_be_chosen(run_python):
+    code = f"import sys; sys.path[:] = {sys.path!r}\nimport openreg_ops, test_launch_budgets\n"
     code += "for row in test_launch_budgets.OF_OUR_OWN.values():\n    test_launch_budgets.run(row)\n"
     result = run_python(code, OPENREG_KERNELS="raw", OPENREG_FALLBACK="error")
     assert result.returncode == 0, result.stderr

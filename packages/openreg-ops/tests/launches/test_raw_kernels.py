@@ -12,7 +12,8 @@ import torch
 from parity import DEVICE, assert_same, check, check_failure, is_busy
 from torch.torch_version import TorchVersion
 
-TESTS = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 PREAMBLE = f"""
 import sys
@@ -82,7 +83,8 @@ def test_another_value_is_refused_with_the_accepted_form(run_python, value):
 @pytest.fixture(scope="module")
 def opinfo_results(run_program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("opinfo")
-    ran = run_program(str(TESTS / "raw_kernels.py"), "error", folder=folder, OPENREG_KERNELS="raw")
+    settings = {"OPENREG_KERNELS": "raw", "PYTHONPATH": str(TESTS)}
+    ran = run_program(str(HERE / "raw_kernels.py"), "error", folder=folder, **settings)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*experimental"),
 ]
 
-SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "async_errors.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "async_errors.py"
 FLOATS = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz, torch.float8_e8m0fnu)
 UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 # Dtypes that few kernels take, and an operator that refuses each.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "layouts.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "layouts.py"
 
 
 @pytest.fixture(scope="module")
