@@ -85,7 +85,7 @@ def test_hooks_have_a_table_per_interface(page):
     assert re.findall(r'href="_downloads/.*?<span class="pre">(.*?)</span>', row) == [
         *("runtime/src/openreg_runtime/openreg/_sync_debug.py", "runtime/csrc/base/sync_debug.cpp"),
         *("ops/tests/launches/test_sync_debug.py",) * 2,
-        *("runtime/tests/test_sync_debug.py",) * 2,
+        *("runtime/tests/device/test_sync_debug.py",) * 2,
     ]
     assert "what makes the host wait is refused" in row
     (row,) = re.findall(r"<tr[^>]*><td><p>(?:(?!</tr>).)*power_draw.*?</tr>", html, re.DOTALL)

@@ -80,8 +80,8 @@ def test_the_code_and_the_tests_of_a_row():
     assert hooks.tests_of(rows["module.set_sync_debug_mode"], tests) == [
         "packages/openreg-ops/tests/launches/test_sync_debug.py::test_what_makes_the_host_wait_is_refused",
         "packages/openreg-ops/tests/launches/test_sync_debug.py::test_what_lets_the_host_go_on_is_allowed",
-        "packages/openreg-runtime/tests/test_sync_debug.py::test_a_wait_for_a_stream_is_warned_of",
-        "packages/openreg-runtime/tests/test_sync_debug.py::test_a_wait_for_a_stream_is_refused_before_it_begins",
+        "packages/openreg-runtime/tests/device/test_sync_debug.py::test_a_wait_for_a_stream_is_warned_of",
+        "packages/openreg-runtime/tests/device/test_sync_debug.py::test_a_wait_for_a_stream_is_refused_before_it_begins",
     ]
 
 

@@ -26,7 +26,7 @@ def check_path(text: str) -> str:
 
 
 def check_test(text: str) -> str:
-    """Checks a test: `packages/openreg-runtime/tests/test_storage.py::test_a_negative_size_is_refused`."""
+    """Checks a test: `packages/openreg-runtime/tests/allocator/test_storage.py::test_a_negative_size_is_refused`."""
     name, _, function = text.partition("::")
     path = ROOT / name
     if not path.is_file():

@@ -75,7 +75,7 @@ def driver() -> Api:
 @pytest.fixture(scope="session")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Builds a target of the project in native/ against the installed package; gives its path without suffix."""
-    from test_consumer import cmake, site_packages
+    from cmake_runs import cmake, site_packages
 
     folder = tmp_path_factory.mktemp("native")
     status, output = cmake(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a compiler might make: kernels in C, and functions that launch them through the table which they are handed. It
- * is loaded by test_launch_entry.py, and linked with nothing of ours. */
+ * is loaded by device/test_launch_entry.py, and linked with nothing of ours. */
 #include <openreg.h>
 #include <openreg/runtime/launch_entry.h>
 #include <stdint.h>

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """C and C++ projects can find, compile and link what the wheel installs. Wrong versions are refused."""
 
-import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -11,10 +9,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from driver._platform import IS_WINDOWS, PROGRAM_SUFFIX, SCRIPTS_FOLDER
+from cmake_runs import cmake, run, site_packages
+from driver._platform import SCRIPTS_FOLDER
 
-PROJECT = Path(__file__).resolve().parent / "consumer"
-DRIVER = Path(__file__).resolve().parents[1] / "csrc" / "driver"
+PROJECT = Path(__file__).resolve().parent
+DRIVER = PROJECT.parents[1] / "csrc" / "driver"
 C_PROJECT = """\
 cmake_minimum_required(VERSION 3.24...4.0)
 project(program LANGUAGES C)
@@ -29,49 +28,12 @@ ONE_UNIT = "cmake_language(DEFER CALL set_target_properties openreg PROPERTIES U
 RELEASE = ".".join(metadata.version("torch").split(".")[:2])
 
 
-def cmake(*arguments):
-    """Runs CMake, in the environment's version where it has one; gives status and whole output."""
-    scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    program = shutil.which("cmake", path=scripts)
-    assert program is not None, "cmake is missing: pip install cmake ninja"
-    result = subprocess.run(
-        [program, *map(str, arguments)],
-        env={**os.environ, "PATH": scripts},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    # CMake breaks its messages into lines.
-    return result.returncode, " ".join(result.stdout.split())
-
-
-def site_packages():
-    """The folder that holds the CMake package; in an editable install not that of the sources."""
-    for entry in map(Path, sys.path):
-        if (entry / "openreg_runtime" / "lib" / "cmake" / "openreg_runtime").is_dir():
-            return entry
-    raise AssertionError("no installed openreg_runtime with a CMake package on sys.path")
-
-
 def configure(build, *definitions, prefix=None, python=sys.executable):
     return cmake(
         *("-S", PROJECT, "-B", build, "-G", "Ninja"),
         f"-DCMAKE_PREFIX_PATH={prefix or site_packages()}",
         f"-DPython_EXECUTABLE={python}",
         *definitions,
-    )
-
-
-def run(program):
-    env = dict(os.environ)
-    if IS_WINDOWS:
-        torch = importlib.util.find_spec("torch").origin
-        libraries = [site_packages() / "openreg_runtime" / "lib", Path(torch).parent / "lib"]
-        env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
-    return subprocess.run(
-        [f"{program}{PROGRAM_SUFFIX}"], env=env, capture_output=True, text=True, check=False, timeout=240
     )
 
 

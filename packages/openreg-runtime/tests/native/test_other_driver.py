@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from cmake_runs import cmake, site_packages
 from driver._platform import DRIVER_LIBRARY, IS_POSIX
-from test_consumer import cmake, site_packages
 
-PROJECT = Path(__file__).resolve().parent / "native"
+PROJECT = Path(__file__).resolve().parent
 
 USE = """
 import ctypes, sys, torch, openreg_runtime

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from cmake_runs import cmake, site_packages
 from plugin_site import Site
-from test_consumer import cmake, site_packages
 
 from openreg_runtime import _C
 
-PROJECT = Path(__file__).resolve().parent / "plugin"
+PROJECT = Path(__file__).resolve().parent
 NEXT_ABI = _C._abi_version + 1
 
 

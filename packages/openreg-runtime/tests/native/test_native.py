@@ -2,7 +2,7 @@
 """The C++ programs in native/ pass, which test what only C++ can reach in the runtime library."""
 
 import pytest
-from test_consumer import run
+from cmake_runs import run
 
 
 @pytest.mark.covers("device_allocator.recordStream")

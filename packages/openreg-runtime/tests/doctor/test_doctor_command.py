@@ -153,7 +153,7 @@ def test_each_name_of_the_module_is_looked_up(openreg):
 
 
 def test_the_declaration_is_that_of_the_sources(openreg):
-    source = Path(__file__).resolve().parents[1] / "src" / "openreg_runtime" / backend.FILE
+    source = Path(__file__).resolve().parents[2] / "src" / "openreg_runtime" / backend.FILE
     installed_file = next(Path(item, backend.FILE) for item in backend.locations("openreg_runtime"))
     assert installed_file.read_bytes() == source.read_bytes()
 
