@@ -74,6 +74,14 @@ def test_the_search_knows_the_words_of_the_guide(site, word):
     )
 
 
+def test_the_search_finds_an_error_message(site):
+    index = search_words(site)
+    page = index["docnames"].index("reference/messages")
+    for word in ("pageabl", "channel_shuffl"):  # the index has the stems of words
+        pages = [found for known, found in index["terms"].items() if known.startswith(word)]
+        assert any(page == found or (isinstance(found, list) and page in found) for found in pages), word
+
+
 def names(index):
     """The names of functions, settings and the like in the index."""
     return [entry[4] for entries in index["objects"].values() for entry in entries]
