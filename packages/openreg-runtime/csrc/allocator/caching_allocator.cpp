@@ -205,9 +205,9 @@ class CachingAllocator final : public c10::DeviceAllocator {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {
       DeviceAllocatorState& device = checked_device(index, "emptyCache");
       const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL);
-      TORCH_CHECK(device.cache.empty(id), "the cache of openreg:", static_cast<int>(index),
+      TORCH_CHECK(device.cache.empty(id), "empty_cache: the cache of openreg:", static_cast<int>(index),
                   " cannot be emptied while a capture is under way on that device, because that waits for all its "
-                  "work; call torch.openreg.empty_cache() before the capture begins or after it ended");
+                  "work; call torch.openreg.empty_cache() before the capture begins or after it has ended");
     }
   }
 
@@ -311,8 +311,9 @@ double memory_fraction(c10::DeviceIndex index) {
 
 void set_memory_fraction(c10::DeviceIndex index, double fraction) {
   check_device_index(index);
-  TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "the memory fraction of openreg:", static_cast<int>(index),
-                    " must be a number from 0 to 1, got ", fraction);
+  TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1,
+                    "set_per_process_memory_fraction: expected a number from 0 to 1 for openreg:",
+                    static_cast<int>(index), ", but got ", fraction);
   allocator_state(index).provider.set_memory_fraction(fraction);
 }
 

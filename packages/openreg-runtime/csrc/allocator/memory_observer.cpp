@@ -19,7 +19,7 @@ void throw_inside_callback(const char* function) {
   TORCH_CHECK(
       false, function,
       " was called inside a callback of observe_memory(), which runs with the allocator locked; let the callback "
-      "write down what it gets, and call this when it has returned");
+      "store what it gets, and make the call when it has returned");
 }
 
 uint64_t observe_memory(MemoryObserver observer) {
@@ -27,8 +27,8 @@ uint64_t observe_memory(MemoryObserver observer) {
   TORCH_CHECK_VALUE(observer.callback != nullptr,
                     "observe_memory: the observer has no callback; set MemoryObserver::callback");
   TORCH_CHECK_VALUE(observer.kinds != 0 && (observer.kinds & ~kAllMemoryEvents) == 0, "observe_memory: the kinds ",
-                    observer.kinds, " are not accepted: give bits of memory_event_bit(), of ", kAllMemoryEvents,
-                    " (kAllMemoryEvents) at least one");
+                    observer.kinds, " are not accepted; combine one or more values of memory_event_bit(), at most to ",
+                    kAllMemoryEvents, " (kAllMemoryEvents)");
   if (observer.device != -1) {
     check_device_index(observer.device);
   }
@@ -57,9 +57,10 @@ void stop_observing_memory(uint64_t subscription) {
     }
   }
   TORCH_CHECK(known, "stop_observing_memory: ", subscription,
-              " names no subscription; each number that observe_memory() returned is ended once");
+              " is not the number of a subscription, or was ended before; pass each number that observe_memory() "
+              "returned once");
   TORCH_CHECK(failure.empty(), "stop_observing_memory: the callback of subscription ", subscription,
-              " threw and was not called again: ", failure, "; catch inside the callback what may happen there");
+              " threw and was not called again: ", failure, "; catch exceptions inside of the callback");
 }
 
 }  // namespace openreg::runtime

@@ -26,7 +26,7 @@ DeviceCachingAllocator& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, c
   DeviceCachingAllocator& cache = checked_device(index, function).cache;
   TORCH_CHECK_VALUE(id != kDefaultPool, function,
                     ": memory pool (0, 0) is the default pool of openreg:", static_cast<int>(index),
-                    "; make_pool_id() gives ids for private pools");
+                    "; pass the id of a private pool, which make_pool_id() returns");
   return cache;
 }
 
@@ -49,8 +49,9 @@ void begin_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id, std::fu
 }
 
 void end_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
-  TORCH_CHECK(cache_for(index, id, "end_allocate_to_pool").end_pool_filter(id), "no allocations are routed to the ",
-              describe(id, index), "; end_allocate_to_pool() ends what begin_allocate_to_pool() began, once");
+  TORCH_CHECK(cache_for(index, id, "end_allocate_to_pool").end_pool_filter(id),
+              "end_allocate_to_pool: no allocations are routed to the ", describe(id, index),
+              "; call it once for each begin_allocate_to_pool()");
 }
 
 void retain_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
@@ -61,8 +62,8 @@ void release_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
   if (orDriverIsUsable() == 0) {
     return;  // a forked child may have inherited the mutex locked
   }
-  TORCH_CHECK(checked_device(index, "release_pool").cache.release_pool(id), "the ", describe(id, index),
-              " has no user to release; release it once for each retain_pool() or begin_allocate_to_pool()");
+  TORCH_CHECK(checked_device(index, "release_pool").cache.release_pool(id), "release_pool: the ", describe(id, index),
+              " has no user to release; call it once for each retain_pool() or begin_allocate_to_pool()");
 }
 
 }  // namespace openreg::runtime

@@ -22,8 +22,8 @@ c10::DataPtr allocate_for_storage(c10::DeviceIndex index, size_t size) {
 }  // namespace
 
 void resize_storage(c10::StorageImpl& storage, size_t new_size) {
-  TORCH_CHECK(storage.device_type() == kDeviceType, "resize_storage: the storage is on ", storage.device(),
-              ", not on an openreg device");
+  TORCH_CHECK(storage.device_type() == kDeviceType,
+              "resize_storage: expected a storage on an openreg device, but got one on ", storage.device());
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable (on ", storage.device(), ")");
   const c10::DeviceIndex index = storage.device().index();
   c10::DataPtr data = allocate_for_storage(index, new_size);

@@ -53,8 +53,9 @@ void load(const at::Tensor& tensor, Metadata& metadata) {
 }  // namespace
 
 void set_resident(const at::Tensor& tensor, bool resident) {
-  TORCH_CHECK(tensor.device().type() == kDeviceType, "set_resident: the tensor is on ", tensor.device(),
-              ", and only tensors on an openreg device have this hint; move it with .to('openreg')");
+  TORCH_CHECK(tensor.device().type() == kDeviceType,
+              "set_resident: expected a tensor on an openreg device, but got one on ", tensor.device(),
+              "; move it with .to('openreg')");
   Metadata metadata = metadata_of(tensor);
   if (resident) {
     metadata[kResidentKey] = true;

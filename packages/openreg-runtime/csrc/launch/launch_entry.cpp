@@ -201,7 +201,7 @@ const orLaunchEntry& table() {
 orError_t orGetLaunchEntry(unsigned int version, const orLaunchEntry** entry) {
   namespace runtime = openreg::runtime;
   if (entry == nullptr) {
-    return runtime::fail(orErrorInvalidValue, "%s: argument `entry` is null", __func__);
+    return runtime::fail(orErrorInvalidValue, "%s: argument `entry` is null; pass the address of a pointer", __func__);
   }
   *entry = nullptr;
   if (version != OPENREG_LAUNCH_ENTRY_VERSION) {

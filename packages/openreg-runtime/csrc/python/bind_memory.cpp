@@ -57,9 +57,10 @@ uintptr_t raw_allocate(size_t size, int64_t index, c10::StreamId stream) {
 
 void raw_delete(uintptr_t address) {
   auto* pointer = reinterpret_cast<void*>(address);
-  TORCH_CHECK_VALUE(pointer == nullptr || allocated_size(pointer) > 0, "the address ", pointer,
-                    " was not handed out by the openreg caching allocator, or was deleted before; "
-                    "caching_allocator_delete() takes each address of caching_allocator_alloc() once");
+  TORCH_CHECK_VALUE(pointer == nullptr || allocated_size(pointer) > 0, "caching_allocator_delete: the address ",
+                    pointer,
+                    " was not allocated by caching_allocator_alloc(), or was deleted before; pass each address that "
+                    "it returned once");
   device_allocator().raw_deallocate(pointer);
 }
 

@@ -21,8 +21,9 @@ py::bytes to_bytes(const orIpcMemHandle_t& handle) {
 
 orIpcMemHandle_t to_handle(const std::string& bytes) {
   orIpcMemHandle_t handle{};
-  TORCH_CHECK_VALUE(bytes.size() == sizeof(handle.reserved), "a handle of openreg memory has ", sizeof(handle.reserved),
-                    " bytes, got ", bytes.size());
+  TORCH_CHECK_VALUE(bytes.size() == sizeof(handle.reserved), "expected a handle of openreg memory, which has ",
+                    sizeof(handle.reserved), " bytes, but got ", bytes.size(),
+                    " bytes; pass what the sending process got, unchanged");
   std::memcpy(handle.reserved, bytes.data(), bytes.size());
   return handle;
 }

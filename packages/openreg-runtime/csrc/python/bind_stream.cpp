@@ -29,7 +29,7 @@ void delay_current_stream(uint64_t nanoseconds) {
 // torch.openreg.Event must be a subclass of torch.Event.
 double event_elapsed_time(const py::object& start, const py::object& end) {
   TORCH_CHECK_TYPE(THPEvent_Check(start.ptr()) && THPEvent_Check(end.ptr()),
-                   "elapsed_time() takes a torch.Event or torch.openreg.Event");
+                   "elapsed_time(): expected two events, each a torch.Event or torch.openreg.Event");
   return reinterpret_cast<THPEvent*>(start.ptr())->event.elapsedTime(reinterpret_cast<THPEvent*>(end.ptr())->event);
 }
 

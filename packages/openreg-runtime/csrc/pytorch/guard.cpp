@@ -49,12 +49,12 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   // Devices. The current device belongs to the calling thread, so that no function needs a lock or the GIL. Autograd
   // starts one thread per device.
   c10::Device exchangeDevice(c10::Device device) const override {
-    TORCH_CHECK(device.type() == kDeviceType, "expected an openreg device, got ", device);
+    TORCH_CHECK(device.type() == kDeviceType, "exchangeDevice: expected an openreg device, but got ", device);
     return {kDeviceType, maybe_exchange_device(device.index())};
   }
   c10::Device getDevice() const override { return {kDeviceType, current_device()}; }
   void setDevice(c10::Device device) const override {
-    TORCH_CHECK(device.type() == kDeviceType, "expected an openreg device, got ", device);
+    TORCH_CHECK(device.type() == kDeviceType, "setDevice: expected an openreg device, but got ", device);
     set_device(device.index());
   }
   void uncheckedSetDevice(c10::Device device) const noexcept override { OPENREG_WARN(orSetDevice(device.index())); }
@@ -89,7 +89,8 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   // Events. PyTorch passes BACKEND_DEFAULT if the user enables timing.
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex index,
               const c10::EventFlag flag) const override {
-    TORCH_CHECK(index == -1 || index == stream.device_index(), "the event belongs to openreg:", static_cast<int>(index),
+    TORCH_CHECK(index == -1 || index == stream.device_index(),
+                "Event.record(): the event belongs to openreg:", static_cast<int>(index),
                 " and cannot be recorded on a stream of openreg:", static_cast<int>(stream.device_index()),
                 "; make an event for each device");
     orEvent_t handle = to_event(*event);

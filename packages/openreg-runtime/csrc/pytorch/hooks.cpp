@@ -34,7 +34,7 @@ struct DeviceHooks final : at::PrivateUse1HooksInterface {
   c10::Device getDeviceFromPtr(void* address) const override {
     orPointerAttributes attributes{};
     OPENREG_CHECK(orPointerGetAttributes(&attributes, address));
-    TORCH_CHECK(attributes.type == orMemoryTypeDevice, "the address ", address,
+    TORCH_CHECK(attributes.type == orMemoryTypeDevice, "getDeviceFromPtr: the address ", address,
                 " is not memory of an openreg device; pass the device explicitly");
     return {kDeviceType, static_cast<c10::DeviceIndex>(attributes.device)};
   }

@@ -101,13 +101,13 @@ uint64_t Generator::get_offset() const {
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
   check_not_capturing("set_state");
-  TORCH_CHECK_TYPE(
-      new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
-          new_state.is_contiguous(),
-      "the state of an openreg generator is a contiguous CPU tensor of dtype uint8, as get_state() gives it");
-  TORCH_CHECK_VALUE(new_state.numel() == kStateSize, "the state of an openreg generator has ", kStateSize,
-                    " bytes (seed and offset), got ", new_state.numel(),
-                    "; it may come from another device's generator");
+  TORCH_CHECK_TYPE(new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
+                       new_state.is_contiguous(),
+                   "torch.Generator.set_state(): expected a contiguous CPU tensor of dtype uint8, as get_state() "
+                   "returns it for a generator of an openreg device");
+  TORCH_CHECK_VALUE(new_state.numel() == kStateSize, "torch.Generator.set_state(): expected the ", kStateSize,
+                    " bytes of an openreg generator (seed and offset), but got ", new_state.numel(),
+                    "; pass a state of a generator on an openreg device");
   const auto* bytes = static_cast<const uint8_t*>(new_state.data());
   std::memcpy(&state_->seed, bytes, sizeof(uint64_t));
   std::memcpy(&state_->offset, bytes + sizeof(uint64_t), sizeof(uint64_t));
@@ -124,7 +124,9 @@ c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
 
 void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) {
   const auto* other = dynamic_cast<Generator*>(new_state.get());
-  TORCH_CHECK_TYPE(other != nullptr, "an openreg generator takes its state from an openreg generator only");
+  TORCH_CHECK_TYPE(other != nullptr,
+                   "torch.Generator.graphsafe_set_state(): expected a generator of an openreg device; make it with "
+                   "torch.Generator('openreg')");
   state_ = other->state_;
 }
 

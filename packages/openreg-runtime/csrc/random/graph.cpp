@@ -54,7 +54,7 @@ class GraphImpl final : public at::GraphImplInterface {
 
   void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override {
     TORCH_CHECK(graph_ == nullptr && !capture_.has_value(),
-                "this graph has been captured already; call reset() before it captures again");
+                "capture_begin(): this graph has been captured already; call reset() before it captures again");
     ensure_initialized();
     const c10::Stream stream = current_stream();
     const c10::MempoolId_t none{0, 0};
@@ -71,7 +71,7 @@ class GraphImpl final : public at::GraphImplInterface {
   }
 
   void capture_end() override {
-    TORCH_CHECK(capture_.has_value(), "this graph is not capturing; call capture_begin() first");
+    TORCH_CHECK(capture_.has_value(), "capture_end(): this graph is not capturing; call capture_begin() first");
     const Running capture = *capture_;
     capture_.reset();
     device_ = capture.stream.device_index();

@@ -144,14 +144,13 @@ class Receiver {
 }  // namespace
 
 SharedRange share_storage(const c10::Storage& storage) {
-  TORCH_CHECK(storage.device_type() == kDeviceType, "share_storage: the storage is on ", storage.device(),
-              ", not on an openreg device");
+  TORCH_CHECK(storage.device_type() == kDeviceType,
+              "share_storage: expected a storage on an openreg device, but got one on ", storage.device());
   ensure_initialized();  // throws in a forked child
-  TORCH_CHECK(
-      !Receiver::is_received(storage.data_ptr()),
-      "a tensor that this process received from another one cannot be sent on, because only its owner knows when "
-      "its memory (on ",
-      storage.device(), ") is free again; send a copy: tensor.clone()");
+  TORCH_CHECK(!Receiver::is_received(storage.data_ptr()),
+              "share_storage: a tensor that this process received from another one cannot be sent on, because only its "
+              "owner knows when its memory (on ",
+              storage.device(), ") is free again; send a copy: tensor.clone()");
   c10::StorageImpl& impl = *storage.unsafeGetStorageImpl();
   char* address = static_cast<char*>(impl.mutable_data());
   SharedRange range{};

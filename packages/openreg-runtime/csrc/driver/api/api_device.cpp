@@ -83,7 +83,7 @@ orError_t orEngineGetStats(orEngineStats* stats, int engine) {
   return guarded(__func__, [&] {
     check_pointer(stats, "stats");
     OPENREG_DRIVER_CHECK(engine >= 0 && engine < kEngineCount, orErrorInvalidValue, "engine ", engine,
-                         " does not exist; orGetEngineCount() returns the number of engines");
+                         " does not exist; pass a number below what orGetEngineCount() returns");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     *stats = driver.scheduler.engines(lock)[static_cast<EngineIndex>(engine)].stats();
@@ -118,7 +118,7 @@ orError_t orCountForFault(int kind, int device, int* strikes) {
     Driver& driver = Driver::get();
     check_device_index(device);
     OPENREG_DRIVER_CHECK(kind >= kFirstRegisteredFault && kind < fault_kind_count(), orErrorInvalidValue, "kind ", kind,
-                         " of faults was not registered; orRegisterFaultKind() gives one");
+                         " of faults was not registered; pass a kind that orRegisterFaultKind() returned");
     *strikes = driver.faults.should_fail(kind, device) ? 1 : 0;
     return orSuccess;
   });

@@ -50,7 +50,8 @@ orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
     *graph = nullptr;
     body = driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), invalidated_by, lock);
     OPENREG_DRIVER_CHECK(invalidated_by.empty(), orErrorStreamCaptureInvalidated,
-                         "the capture was invalidated and is dropped: ", invalidated_by);
+                         "the capture was invalidated and is dropped: ", invalidated_by,
+                         "; correct that and capture again");
     *graph = handle_of(driver.scheduler.objects(lock).create_graph(std::move(body)));
     return orSuccess;
   });

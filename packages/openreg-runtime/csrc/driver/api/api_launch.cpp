@@ -18,19 +18,19 @@ orError_t enqueue(const Task& task, orStream_t handle) {
 
 void check_operands(const orOperand* operands, size_t count) {
   OPENREG_DRIVER_CHECK(operands != nullptr || count == 0, orErrorInvalidValue,
-                       "argument `operands` is null, and count is ", count);
+                       "argument `operands` is null, and count is ", count, "; pass the operands, or a count of 0");
   for (size_t i = 0; i < count; ++i) {
     OPENREG_DRIVER_CHECK(operands[i].access >= orAccessRead && operands[i].access <= orAccessReadWrite,
                          orErrorInvalidValue, "operand ", i, " has access ", static_cast<int>(operands[i].access),
                          "; pass one of orAccess");
     OPENREG_DRIVER_CHECK(operands[i].address != nullptr || operands[i].size == 0, orErrorInvalidValue, "operand ", i,
-                         " has ", operands[i].size, " bytes at a null address");
+                         " has ", operands[i].size, " bytes at a null address; pass their address, or a size of 0");
   }
 }
 
 Task task_of(const orKernel* kernel) {
   OPENREG_DRIVER_CHECK(kernel != nullptr && kernel->function != nullptr && kernel->name != nullptr, orErrorInvalidValue,
-                       "argument `kernel`, its function or its name is null");
+                       "argument `kernel`, its function or its name is null; pass a kernel that has both");
   Task task;
   task.kind = Task::Kind::kKernel;
   task.kernel = *kernel;
@@ -96,7 +96,8 @@ orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kerne
 
 orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data) {
   return guarded(__func__, [&] {
-    OPENREG_DRIVER_CHECK(function != nullptr, orErrorInvalidValue, "argument `function` is null");
+    OPENREG_DRIVER_CHECK(function != nullptr, orErrorInvalidValue,
+                         "argument `function` is null; pass the function to call");
     Task task;
     task.kind = Task::Kind::kHostFunction;
     task.host = {function, user_data};

@@ -55,7 +55,7 @@ void check_direction(const ResolvedAddress& destination, const ResolvedAddress& 
   }
   OPENREG_DRIVER_CHECK(fits, orErrorInvalidMemcpyDirection, "copy kind ", static_cast<int>(kind),
                        " does not fit a copy from ", from_device ? "device" : "host", " to ",
-                       to_device ? "device" : "host", " memory; orMemcpyDefault infers it");
+                       to_device ? "device" : "host", " memory; pass the kind that fits, or orMemcpyDefault");
 }
 
 // Checks the stream and its device, for a copy or fill of 0 bytes.
@@ -112,7 +112,7 @@ void check_side(Driver& driver, const void* pointer, int device, size_t count, c
   const int owner = driver.space.owner(pointer);
   OPENREG_DRIVER_CHECK(owner == device, orErrorInvalidDevicePointer, "argument `", name, "` = ", pointer,
                        " is memory of ", owner < 0 ? "the host" : join("device ", owner), ", not of device ", device,
-                       "; orPointerGetAttributes() returns the device of an address");
+                       "; pass the device that orPointerGetAttributes() returns for it");
   driver.device(device).memory.check_range(pointer, count);
 }
 
@@ -181,7 +181,7 @@ orError_t orFree(void* devPtr) {
     Driver& driver = Driver::get();
     const int owner = driver.space.owner(devPtr);
     OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
-                         " is not device memory; orFree() takes addresses from orMalloc()");
+                         " is not device memory; pass an address that orMalloc() returned");
     Device& device = driver.device(owner);
     device.memory.check_releasable(devPtr);
     {
@@ -258,7 +258,7 @@ orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr) {
     Driver& driver = Driver::get();
     const int owner = driver.space.owner(devPtr);
     OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
-                         " is not device memory; orPointerGetAttributes() returns the kind of its memory");
+                         " is not device memory; pass an address inside of an allocation of orMalloc()");
     std::tie(*base, *size) = driver.device(owner).memory.range_of(devPtr);
     return orSuccess;
   });

@@ -72,7 +72,7 @@ void check_state(int bits) {
                        "the parent process used the device before fork(), and a child cannot use it; start processes "
                        "with the 'spawn' or 'forkserver' method, or fork before first use");
   OPENREG_DRIVER_CHECK((bits & kExiting) == 0, orErrorDeinitialized,
-                       "the process is exiting and the device has stopped");
+                       "the process is exiting and the device has stopped; finish its work before the process exits");
   check_not_in_callback();
 }
 

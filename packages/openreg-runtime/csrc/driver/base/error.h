@@ -43,7 +43,7 @@ std::string join(const Parts&... parts) {
 
 // Throws Error(orErrorInvalidValue) with the name of the argument if `pointer` is null.
 inline void check_pointer(const void* pointer, const char* name) {
-  OPENREG_DRIVER_CHECK(pointer != nullptr, orErrorInvalidValue, "argument `", name, "` is null");
+  OPENREG_DRIVER_CHECK(pointer != nullptr, orErrorInvalidValue, "argument `", name, "` is null; pass an address");
 }
 
 // Stores `code` and `message` as the calling thread's last failure, for orGetLastError() and orGetLastErrorMessage(),

@@ -76,8 +76,8 @@ int register_fault_kind(const std::string& name) {
   const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), [](char letter) {
     return (letter >= 'a' && letter <= 'z') || letter == '_';
   });
-  OPENREG_DRIVER_CHECK(fits, orErrorInvalidValue, "the name of a kind of faults is '", name,
-                       "'; give one of lower-case letters and underscores");
+  OPENREG_DRIVER_CHECK(fits, orErrorInvalidValue, "'", name,
+                       "' cannot be the name of a kind of faults; give lower-case letters and underscores");
   const int known = find_kind(name);
   if (known >= 0) {
     return known;
@@ -93,8 +93,8 @@ int register_fault_kind(const std::string& name) {
       return kFirstRegisteredFault + i;
     }
   }
-  throw Error(orErrorInvalidValue,
-              join("there are ", kMostRegistered, " kinds of faults already, and no room for '", name, "'"));
+  throw Error(orErrorInvalidValue, join("no room for the kind of faults '", name, "': ", kMostRegistered,
+                                        " are registered already; register fewer kinds"));
 }
 
 int fault_kind_count() {

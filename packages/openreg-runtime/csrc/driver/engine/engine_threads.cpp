@@ -10,7 +10,8 @@
 namespace openreg::driver {
 
 void EngineThreads::start_threads() {
-  OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
+  OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized,
+                       "the process is exiting and the device has stopped; finish its work before the process exits");
   start_engine(kCompute);
   if (!one_engine_) {
     start_engine(kCopy);

@@ -105,18 +105,21 @@ void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
     }
     invalidate(*stream.capture, "a capturing stream waited for an event from outside of the capture");
     throw Error(orErrorStreamCaptureUnsupported,
-                "a capturing stream cannot wait for work that is not part of the capture; wait before it begins");
+                "a capturing stream cannot wait for work that is not part of the capture; let it wait before the "
+                "capture begins");
   }
   const CapturedEvent& mark = *event.captured;
   const auto found = std::find_if(captures_.begin(), captures_.end(),
                                   [&](const auto& capture) { return capture->id == mark.capture; });
-  OPENREG_DRIVER_CHECK(found != captures_.end(), orErrorStreamCaptureUnsupported,
-                       "the event was recorded in a capture that has ended, and is a place in its graph; record it "
-                       "again on a stream");
+  OPENREG_DRIVER_CHECK(
+      found != captures_.end(), orErrorStreamCaptureUnsupported,
+      "the event was recorded in a capture that has ended, and marks a place in its graph, not work that runs; "
+      "record it again on a stream");
   Capture& capture = **found;
   check_valid(capture);
   OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture == &capture, orErrorStreamCaptureUnsupported,
-                       "the event belongs to another capture; a capture cannot wait for another one");
+                       "the event belongs to another capture, and a capture cannot wait for another one; record the "
+                       "event on a stream of this capture");
   const bool is_new_branch = stream.capture == nullptr;
   if (is_new_branch) {
     stream.device->check_healthy();

@@ -46,7 +46,7 @@ Stream& ObjectTable::create_stream(Device& device, int priority) {
 void ObjectTable::destroy_stream(Stream& stream) {
   OPENREG_DRIVER_CHECK(&stream != stream.device->default_stream, orErrorInvalidResourceHandle,
                        "the default stream of device ", stream.device->index,
-                       " cannot be destroyed; it lives as long as the process");
+                       " lives as long as the process and cannot be destroyed; pass a stream from orStreamCreate()");
   OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorStreamCaptureUnsupported,
                        "the stream is capturing; end the capture with orStreamEndCapture() first");
   HandleTable<Stream>::invalidate(stream);

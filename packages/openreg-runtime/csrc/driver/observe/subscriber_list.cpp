@@ -62,7 +62,7 @@ void check_not_in_callback() {
   OPENREG_DRIVER_CHECK(
       !in_callback(), orErrorNotSupported,
       "called by a callback of a subscription, which runs with the device's lock held and must not use "
-      "the device; let it take a note, and act on another thread or after it has returned");
+      "the device; store what the call needs, and make it on another thread or after the callback has returned");
 }
 
 Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
@@ -90,7 +90,7 @@ Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
 Subscription& SubscriberList::find(orSubscription_t handle) {
   Subscription* subscription = table_.find(reinterpret_cast<uintptr_t>(handle));
   OPENREG_DRIVER_CHECK(subscription != nullptr, orErrorInvalidResourceHandle, "subscription ", handle,
-                       " does not exist or was ended before; pass what orSubscribe() gave, once");
+                       " does not exist or was ended before; pass each subscription of orSubscribe() once");
   return *subscription;
 }
 

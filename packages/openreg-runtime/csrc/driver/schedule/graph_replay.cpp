@@ -23,7 +23,8 @@ void GraphReplay::check_launch(const GraphBody& body, const Stream& stream) {
   OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorStreamCaptureUnsupported,
                        "a graph cannot be launched on a capturing stream; end the capture first");
   OPENREG_DRIVER_CHECK(stream.device == body.device, orErrorInvalidValue, "the graph was captured on device ",
-                       body.device->index, " and cannot be launched on a stream of device ", stream.device->index);
+                       body.device->index, " and cannot be launched on a stream of device ", stream.device->index,
+                       "; launch it on a stream of its own device");
 }
 
 uint64_t GraphReplay::enqueue_wait(Stream& waiting, Stream& waited, uint64_t ticket) {

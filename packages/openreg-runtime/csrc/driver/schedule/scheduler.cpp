@@ -90,8 +90,10 @@ void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
     // Waits until there is room for 64 tasks. Waking this thread after each task would be slow, and during a long wait
     // an interpreter could not handle Ctrl-C.
     wait_for_ticket(stream, stream.submitted - kStreamLowWatermark, lock);
-    OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
-                         "the stream was destroyed by another thread while this call waited for its full queue");
+    OPENREG_DRIVER_CHECK(
+        stream.generation == generation, orErrorInvalidResourceHandle,
+        "the stream was destroyed by another thread while this call waited for room in its queue; destroy a "
+        "stream when no other thread uses it");
   }
   stream.device->check_healthy();
   CaptureManager::check_valid(stream);
@@ -202,8 +204,9 @@ std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& i
 orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Lock& lock) {
   const bool keeps_time = (table.flags & orSubscribeTime) != 0;
   if (keeps_time) {
-    OPENREG_DRIVER_CHECK(seeded_ == nullptr, orErrorNotSupported,
-                         "OPENREG_SCHEDULE_SEED is set, and its schedule excludes a time source; unset it");
+    OPENREG_DRIVER_CHECK(
+        seeded_ == nullptr, orErrorNotSupported,
+        "OPENREG_SCHEDULE_SEED is set, and its schedule excludes a time source; unset it, and start the process again");
     empty_all_queues(lock);
     OPENREG_DRIVER_CHECK(subscribers_.time_source() == nullptr, orErrorIllegalState,
                          "another subscription keeps the time; end it first with orUnsubscribe()");
@@ -257,10 +260,10 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
   }
   const std::string failure = subscription.failure;
   subscribers_.recycle(subscription);
-  OPENREG_DRIVER_CHECK(failure.empty(), orErrorIllegalState,
-                       "the subscription has ended, but not all of its callbacks were called: ", failure,
-                       "; a callback must not let an exception out, since none of its callbacks is called "
-                       "after one has");
+  OPENREG_DRIVER_CHECK(
+      failure.empty(), orErrorIllegalState,
+      "the subscription has ended, but not all of its callbacks were called: ", failure,
+      "; catch exceptions inside of the callbacks, because none of them is called after the first exception");
 }
 
 void Scheduler::update_operands_wanted() {
@@ -289,7 +292,8 @@ void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
     spin_until(stream, ticket, lock);
     while (stream.completed < ticket) {
       OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized,
-                           "the process is exiting and the work waited for was dropped");
+                           "the process is exiting and the work that this call waited for was dropped; wait for it "
+                           "before the process exits");
       stream.wake_at = std::min(stream.wake_at, ticket);
       stream.progress.wait(lock);
     }

@@ -32,8 +32,7 @@ TimelineSemaphore& Semaphores::find(orSemaphore_t handle) {
   TimelineSemaphore* semaphore = table_.find(reinterpret_cast<uintptr_t>(handle));
   OPENREG_DRIVER_CHECK(
       semaphore != nullptr, orErrorInvalidResourceHandle, "semaphore ", handle,
-      " does not exist in this process or was destroyed; use a handle that orSemaphoreCreate() gave to "
-      "this process");
+      " does not exist in this process or was destroyed; use a handle from orSemaphoreCreate() of this process");
   return *semaphore;
 }
 

@@ -36,7 +36,7 @@ def unchecked_device_index(device: DeviceLike) -> int:
         return current_device()
     device = torch.device(device)
     if device.type != "openreg":
-        raise ValueError(f"expected a device of type 'openreg', got {str(device)!r}")
+        raise ValueError(f"expected a device of type 'openreg', but got {str(device)!r}")
     return current_device() if device.index is None else device.index
 
 

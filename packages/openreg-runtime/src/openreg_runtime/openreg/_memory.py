@@ -123,7 +123,7 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     TypeError unless ``fraction`` is a float, and ValueError if it is out of range.
     """
     if not isinstance(fraction, float):
-        raise TypeError(f"the memory fraction must be a float from 0 to 1, got {fraction!r}")
+        raise TypeError(f"set_per_process_memory_fraction: expected a float from 0 to 1, but got {fraction!r}")
     _C._set_memory_fraction(fraction, device_index(device))
 
 
@@ -148,10 +148,13 @@ def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.
         stream = current_stream(index)
     if isinstance(stream, torch.Stream):
         if stream.device != torch.device("openreg", index):
-            raise ValueError(f"the stream belongs to {stream.device}, but memory of openreg:{index} was requested")
+            raise ValueError(
+                f"caching_allocator_alloc: the stream belongs to {stream.device}, but memory of openreg:{index} was "
+                "requested; pass a stream of that device"
+            )
         stream = stream.stream_id
     if not isinstance(stream, int):
-        raise TypeError(f"stream must be a stream or its stream_id, got {stream!r}")
+        raise TypeError(f"caching_allocator_alloc: expected a stream or its stream_id, but got {stream!r}")
     return _C._raw_allocate(size, index, stream)
 
 

@@ -54,7 +54,7 @@ def _record_memory_history(
     for action in skip_actions or ():
         _check("skip_actions", action, _ACTIONS)
     if max_entries < 1:
-        raise ValueError(f"max_entries must be at least 1, got {max_entries}")
+        raise ValueError(f"_record_memory_history: expected max_entries of at least 1, but got {max_entries}")
     for index in range(device_count()) if device is None else [device_index(device)]:
         if enabled is None:
             _C._stop_memory_history(index)
@@ -120,4 +120,5 @@ def _allocator_settings() -> dict[str, Any]:
 
 def _check(name: str, value: object, accepted: tuple[object, ...]) -> None:
     if value not in accepted:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, accepted))}; got {value!r}")
+        expected = ", ".join(map(repr, accepted))
+        raise ValueError(f"_record_memory_history: expected {name} to be one of {expected}, but got {value!r}")

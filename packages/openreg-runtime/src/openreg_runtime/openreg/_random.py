@@ -32,7 +32,10 @@ class _DefaultGenerators(Sequence[torch.Generator]):
         if isinstance(index, slice):
             return [_C._get_default_generator(i) for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"The device index is out of range: {index}, with {len(self)} openreg devices")
+            raise IndexError(
+                f"default_generators: The device index is out of range: {index}, with {len(self)} openreg devices; "
+                "give the index of one of them"
+            )
         return _C._get_default_generator(index % len(self))
 
     def __iter__(self) -> Iterator[torch.Generator]:
@@ -66,7 +69,9 @@ def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
     """Sets the states of all devices, in order. Raises ValueError unless there is one state per device."""
     states = list(new_states)
     if len(states) != device_count():
-        raise ValueError(f"got {len(states)} states for {device_count()} openreg devices; give one per device")
+        raise ValueError(
+            f"set_rng_state_all: got {len(states)} states for {device_count()} openreg devices; give one per device"
+        )
     for generator, state in zip(default_generators, states, strict=True):
         generator.set_state(state)
 

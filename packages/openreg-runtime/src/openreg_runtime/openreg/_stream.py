@@ -61,8 +61,8 @@ class ExternalStream(Stream):
             stream_id, owner = _C._stream_from_handle(stream_ptr)
         if index not in (None, owner):
             raise ValueError(
-                f"the stream with handle {stream_ptr:#x} belongs to openreg:{owner}, but device openreg:{index} was "
-                "given; pass its own device or none"
+                f"ExternalStream: the stream with handle {stream_ptr:#x} belongs to openreg:{owner}, but device "
+                f"openreg:{index} was given; pass its own device or none"
             )
         identity = {"stream_id": stream_id, "device_index": owner, "device_type": default_stream(owner).device_type}
         return cast(ExternalStream, super().__new__(cls, **identity))

@@ -20,7 +20,8 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     """
     mode = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
     if mode not in range(len(_MODES)):
-        raise ValueError(f"debug_mode is 0, 1, 2 or one of {', '.join(map(repr, _MODES))}, got {debug_mode!r}")
+        accepted = ", ".join(map(repr, _MODES))
+        raise ValueError(f"set_sync_debug_mode: expected 0, 1, 2 or one of {accepted}, but got {debug_mode!r}")
     _C._set_sync_debug_mode(int(mode))
 
 
