@@ -158,7 +158,9 @@ def texts_of_cpp(text: str) -> FileTexts:
             declared = _source(node.child_by_field_name("declarator") or node.child_by_field_name("left"))
             name = re.findall(r"\w*", re.split(r"[(\[]", declared)[0].rstrip())[-2:][0]
             texts = list(_texts(node))
-            used = _used(*texts, *(item for item in _nodes(node) if item.type == "return_statement"))
+            # A function gives what it returns, a variable what it is assigned.
+            given = [item for item in _nodes(node) if item.type == "return_statement"]
+            used = _used(*texts, *given) if node.type == "function_definition" else _used(node)
             shown = [Message(item.start_point[0] + 1, "", template(item)) for item in texts]
             value = node.child_by_field_name("value")
             if node.type == "function_definition":
