@@ -147,14 +147,14 @@ def test_a_check_of_a_package_runs_without_the_package(kettle):
     assert "half of kettle" in diagnosis.texts("note")["water.level"]
     assert "startup.kettle" in diagnosis.texts("ok")
     diagnosis.finds("checks.broken", "broken = kettle._check:broken of kettle fails: OSError: no thermometer")
-    diagnosis.finds("checks.wrong", "which is not a Section of Findings")
+    diagnosis.finds("checks.wrong", "expected a Section of Findings, but it returned")
     diagnosis.finds("checks.x", "'kettle:x' is not of the form package.module:function")
 
 
 BAD = {
     "cannot be read": "device = ",
     "KeyError('device')": "without = 'x'",
-    "4 is not a string": "device = 4",
+    "expected a text, but got 4": "device = 4",
     "whose doctor.toml is invalid: TypeError": "device = 'x'\n[settings.A]\ndefalt = 'x'",
     "'module.*' is not a list of strings": "device = 'x'\nimplements = 'module.*'",
     "hooks.module has a value of the wrong type": "device = 'x'\n[hooks]\nmodule = 3",

@@ -85,7 +85,7 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ("value = 500", "value = inf", r"memory\.bandwidth\.value is inf"),
         ("value = 500", "value = true", r"memory\.bandwidth\.value is True; it has to be a number"),
         ("value = 500", 'value = "fast"', r"memory\.bandwidth\.value is 'fast'; it has to be a number"),
-        ("value = 500", "value = 5e12", r"memory\.bandwidth\.value with its unit is 5e\+21; .* is the unit right"),
+        ("value = 500", "value = 5e12", r"memory\.bandwidth\.value with its unit is 5e\+21; .* check the unit"),
         ('"GB/s"', '"furlongs"', r"memory\.bandwidth\.unit 'furlongs' is no known unit; write one of MB/s, GB/s"),
         ('"GB/s"', '"GiB"', r"memory\.bandwidth\.unit 'GiB' is a unit of size, not of bandwidth"),
         ('500, unit = "GB/s", source = "data sheet"', '500, unit = "GB/s"', r"memory\.bandwidth\.source is missing"),

@@ -72,7 +72,7 @@ std::string ActivityRecorder::stop() {
     return "";
   }
   if (is_abandoned()) {
-    return "the process ends while it runs, and what it recorded is lost. Stop it before";
+    return "the process ends while the profile runs, and what it recorded is lost; stop it before the process ends";
   }
   if (libkineto::processId(/*cache=*/false) != process_) {
     return "this process was forked while the profile ran, and a forked child cannot use the device; stop the profile "

@@ -187,7 +187,7 @@ void ProcessGroup::check_peer(const char* name, int peer) const {
 }
 
 void ProcessGroup::check_message(const char* name, const Tensors& tensors, int peer, int tag) const {
-  TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, where(name), ": expected one tensor, but got ", tensors.size());
   TORCH_CHECK_VALUE(tag >= 0 && tag < TransportControlChannel::kTag, where(name), ": the tag is ", tag,
                     "; give one from 0 to ", TransportControlChannel::kTag - 1);
   if (peer != CommStreamKey::kAnySource) {

@@ -47,7 +47,7 @@ Tensors parts_of(const at::Tensor& tensor, const std::vector<int64_t>& sizes) {
 }  // namespace
 
 ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
-  TORCH_CHECK(tensors.size() == 1, where("broadcast"), ": takes one tensor, got ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, where("broadcast"), ": expected one tensor, but got ", tensors.size());
   check_peer("broadcast", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
   CollectiveFingerprint fingerprint = CollectiveFingerprint::alike("broadcast", tensors);
@@ -75,7 +75,7 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
 ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                                               const c10d::AllgatherOptions& options) {
   const char* name = "all_gather";
-  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": takes one list of outputs and one input");
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": expected one list of outputs and one input");
   TORCH_CHECK_VALUE(outputs[0].size() == static_cast<size_t>(size_), where(name), ": got ", outputs[0].size(),
                     " outputs; give one for each of the ", size_, " ranks");
   TORCH_CHECK_VALUE(outputs[0][rank_].numel() == inputs[0].numel(), where(name), ": the input has ", inputs[0].numel(),
@@ -194,14 +194,14 @@ ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensor
                                            const c10d::GatherOptions& options) {
   const char* name = "gather";
   const int root = static_cast<int>(options.rootRank);
-  TORCH_CHECK(inputs.size() == 1, where(name), ": takes one input, got ", inputs.size());
+  TORCH_CHECK(inputs.size() == 1, where(name), ": expected one input, but got ", inputs.size());
   check_peer(name, root);
   const at::Tensor nothing = inputs[0].reshape({-1}).narrow(0, 0, 0);
   Tensors sent(static_cast<size_t>(size_), nothing);
   sent[options.rootRank] = inputs[0];
   if (root != rank_) {
-    TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; only rank ", root,
-                      ", to which the values go, gives them");
+    TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; pass them only on rank ",
+                      root, ", to which the values go");
     return exchange({name, c10d::OpType::GATHER, inputs, {}, options.timeout}, sent,
                     Tensors(static_cast<size_t>(size_), nothing), root);
   }
@@ -214,14 +214,14 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensor
                                             const c10d::ScatterOptions& options) {
   const char* name = "scatter";
   const int root = static_cast<int>(options.rootRank);
-  TORCH_CHECK(outputs.size() == 1, where(name), ": takes one output, got ", outputs.size());
+  TORCH_CHECK(outputs.size() == 1, where(name), ": expected one output, but got ", outputs.size());
   check_peer(name, root);
   const at::Tensor nothing = outputs[0].reshape({-1}).narrow(0, 0, 0);
   Tensors received(static_cast<size_t>(size_), nothing);
   received[options.rootRank] = outputs[0];
   if (root != rank_) {
-    TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; only rank ", root,
-                      ", from which the values come, gives them");
+    TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; pass them only on rank ", root,
+                      ", from which the values come");
     return exchange({name, c10d::OpType::SCATTER, {}, outputs, options.timeout},
                     Tensors(static_cast<size_t>(size_), nothing), received, root);
   }
@@ -264,8 +264,8 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, 
 ProcessGroup::WorkPtr ProcessGroup::exchange(CollectiveCall call, const Tensors& sent, const Tensors& received,
                                              int root) {
   TORCH_CHECK_VALUE(received[rank_].numel() == sent[rank_].numel(), where(call.name),
-                    ": what this rank sends to itself has ", sent[rank_].numel(), " elements, and where it goes ",
-                    received[rank_].numel(), "; give both the same size");
+                    ": the part that this rank sends to itself has ", sent[rank_].numel(),
+                    " elements, and the part that receives it ", received[rank_].numel(), "; give both the same size");
   call.fingerprint = CollectiveFingerprint::by_rank(call.name, sent, received);
   call.fingerprint.root = root;
   c10d::AllToAllOptions options;

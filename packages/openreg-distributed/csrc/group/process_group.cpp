@@ -176,13 +176,14 @@ void ProcessGroup::waitForPendingWorks() {
 
 void ProcessGroup::startCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  TORCH_CHECK(!coalescing_, where("start_coalescing"), ": a block of coalesced calls is open already; end that first");
+  TORCH_CHECK(!coalescing_, where("start_coalescing"),
+              ": a block of coalesced calls is open already; end that block first");
   coalescing_ = true;
 }
 
 ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  TORCH_CHECK(coalescing_, where("end_coalescing"), ": no block of coalesced calls is open");
+  TORCH_CHECK(coalescing_, where("end_coalescing"), ": no block of coalesced calls is open; begin one first");
   coalescing_ = false;
   return c10::make_intrusive<CoalescedWork>(rank_, std::exchange(coalesced_, {}));
 }
@@ -214,8 +215,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   const c10::Device device = check_operands(call, operands);
   const c10::Stream caller = runtime::current_stream(device.index());
   if (runtime::is_capturing(caller)) {
-    TORCH_CHECK(false, where(call.name), ": cannot be recorded in a graph of ", device,
-                ", for its messages are not work of the device; call it outside of the capture");
+    TORCH_CHECK(false, where(call.name), ": this call cannot be captured in a graph of ", device,
+                ", because its messages are not work of the device; make it outside of the capture");
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   std::shared_ptr<void> stack = calling_stack();  // Takes the GIL, so it comes before `mutex_`.
@@ -265,7 +266,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
     }
     end.record(stream.stream);
   } catch (const std::exception& error) {
-    progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
+    progress_->fail(operation, "the work that follows it could not be enqueued: " + first_paragraph(error.what()));
     throw;
   }
   auto future = complete_future(call.results(), device);

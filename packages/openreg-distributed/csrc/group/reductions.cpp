@@ -30,13 +30,13 @@ std::vector<Tensors> parts_by_rank(const Tensors& tensors, int ranks) {
 }  // namespace
 
 ProcessGroup::WorkPtr ProcessGroup::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-  TORCH_CHECK(tensors.size() == 1, where("all_reduce"), ": takes one tensor, got ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, where("all_reduce"), ": expected one tensor, but got ", tensors.size());
   return reduce_all("all_reduce", c10d::OpType::ALLREDUCE, tensors, options);
 }
 
 ProcessGroup::WorkPtr ProcessGroup::allreduce_coalesced(Tensors& tensors,
                                                         const c10d::AllreduceCoalescedOptions& options) {
-  TORCH_CHECK(!tensors.empty(), where("all_reduce_coalesced"), ": takes at least one tensor");
+  TORCH_CHECK(!tensors.empty(), where("all_reduce_coalesced"), ": expected at least one tensor");
   return reduce_all("all_reduce_coalesced", c10d::OpType::ALLREDUCE_COALESCED, tensors, options);
 }
 
@@ -74,7 +74,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
 }
 
 ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-  TORCH_CHECK(tensors.size() == 1, where("reduce"), ": takes one tensor, got ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, where("reduce"), ": expected one tensor, but got ", tensors.size());
   check_peer("reduce", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
   const WireFormat wire(where("reduce"), options.reduceOp, tensor.scalar_type(), size_);
@@ -106,7 +106,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
 ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                                    const c10d::ReduceScatterOptions& options) {
   const char* name = "reduce_scatter";
-  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": takes one output and one list");
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": expected one output and one list of inputs");
   TORCH_CHECK_VALUE(inputs[0].size() == static_cast<size_t>(size_), where(name), ": got ", inputs[0].size(),
                     " inputs; give one for each of the ", size_, " ranks");
   TORCH_CHECK_VALUE(inputs[0][rank_].numel() == outputs[0].numel(), where(name), ": the output has ",

@@ -76,7 +76,7 @@ void Work::abort() {
 float Work::getDuration() const {
   const int64_t started = operation_->flight().started;
   const int64_t ended = operation_->flight().ended;
-  TORCH_CHECK(started != 0 && ended != 0, "occl: the duration of ", operation_->description().text(),
+  TORCH_CHECK(started != 0 && ended != 0, "occl: get_duration(): the duration of ", operation_->description().text(),
               " is not known before it is over; wait for it first");
   return static_cast<float>(static_cast<double>(ended - started) / 1e6);
 }
@@ -134,7 +134,7 @@ void CoalescedWork::abort() {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> CoalescedWork::getFuture() {
-  TORCH_CHECK(!parts_.empty(), "occl: get_future() of a block of coalesced calls that made no call");
+  TORCH_CHECK(!parts_.empty(), "occl: get_future(): the block of coalesced calls has no call; make at least one in it");
   return parts_.back()->getFuture();
 }
 

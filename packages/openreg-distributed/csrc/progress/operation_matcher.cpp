@@ -68,7 +68,8 @@ std::string OperationMatcher::on_message(int peer, ControlMessage message) {
   }
   if (message.number != from.announced) {
     return rank_named(peer) + " announced its collective " + std::to_string(message.number) + " where its " +
-           std::to_string(from.announced) + " comes next: both run the same release of openreg-distributed?";
+           std::to_string(from.announced) +
+           " comes next; install the same release of openreg-distributed for both ranks";
   }
   ++from.announced;
   from.collectives.push_back(std::move(message));

@@ -278,7 +278,7 @@ void ProgressEngine::leave() {
   const ChannelUse use(*this);
   close();
   wait_threads_.close();
-  const std::string reason = "the process is exiting; call torch.distributed.destroy_process_group() before";
+  const std::string reason = "the process is exiting; call torch.distributed.destroy_process_group() before it exits";
   if (refuse(OperationStatus::kAborted, reason)) {
     end(reason, true);
   }
@@ -377,7 +377,8 @@ void ProgressEngine::on_message(int peer, std::string_view encoded) {
   std::string problem;
   if (!decode(encoded, messages)) {
     problem =
-        rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
+        rank_named(peer) +
+        " sent a message that this rank cannot read; install the same release of openreg-distributed for all ranks";
   }
   OperationStatus status = OperationStatus::kFailed;
   for (ControlMessage& one : messages) {
@@ -486,7 +487,8 @@ void ProgressEngine::wait_closed() {
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [&] { return outstanding_.empty(); });
   }
-  refuse(OperationStatus::kAborted, "the group is gone");  // For callers that keep an operation longer than the group.
+  // For callers that keep an operation longer than the group.
+  refuse(OperationStatus::kAborted, "the group was destroyed; make a new one with init_process_group()");
   if (control_channel_ != nullptr) {
     control_channel_->close(false);
   }

@@ -41,7 +41,7 @@ void wait_for_message(const WorkPtr& work, std::chrono::milliseconds limit, Join
   std::string error;
   try {
     if (!work->wait(limit)) {
-      error = "it was aborted";
+      error = "the message was aborted";
     }
   } catch (const std::exception& failure) {
     error = first_paragraph(failure.what());

@@ -79,7 +79,8 @@ WireFormat::WireFormat(const std::string& call, const Op& operation, c10::Scalar
                    " is not defined for ", dtype, "; reduce with SUM or AVG, or torch.view_as_real() of the tensor");
   TORCH_CHECK_TYPE(dtype != c10::kBool || (asked_ != Op::AVG && asked_ != Op::PREMUL_SUM), call, ": ReduceOp.", name,
                    " is not defined for bool; convert to a number first");
-  TORCH_CHECK(asked_ != Op::PREMUL_SUM || factor_ != nullptr, call, ": PREMUL_SUM without a factor");
+  TORCH_CHECK(asked_ != Op::PREMUL_SUM || factor_ != nullptr, call,
+              ": ReduceOp.PREMUL_SUM has no factor; make it with torch.distributed._make_nccl_premul_sum()");
 }
 
 const char* WireFormat::name() const noexcept {

@@ -231,7 +231,10 @@ def _hooks(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
             if not isinstance(value, _FIELD_TYPES.get(name, str)):
                 wrong.append(f"{key}.{name}")
     if wrong:
-        raise TypeError(f"{wrong[0]} has a value of the wrong type")
+        raise TypeError(
+            f"{wrong[0]} has a value of the wrong type; groups and rows are tables, `code` and `tests` lists, "
+            "`required` is true or false, and other fields are texts"
+        )
     return data
 
 
@@ -251,7 +254,7 @@ def _implemented(hooks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a string")
+        raise TypeError(f"expected a text, but got {value!r}")
     return value
 
 

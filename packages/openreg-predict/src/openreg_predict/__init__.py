@@ -36,6 +36,8 @@ __all__ = [
 
 def __getattr__(name: str) -> type:
     if name == "OnMeta":
-        warnings.warn(f"{__name__}.OnMeta is called MetaDeviceMode now", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{__name__}.OnMeta is deprecated; use MetaDeviceMode, its new name", DeprecationWarning, stacklevel=2
+        )
         return MetaDeviceMode
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -126,7 +126,8 @@ def validate(data: Path | None, device: str | None, as_json: bool, write: bool) 
     else:
         if device is None:
             raise DescriptionError(
-                "give --data DIR, or --device FILE with a description that calibrate wrote on this machine"
+                "neither --data nor --device is given; give --data DIR, or --device FILE with a description that "
+                "calibrate wrote on this machine"
             )
         results, left_out = cpu_validation_results(load(device)), {}
         note = "small models on this machine"

@@ -182,7 +182,9 @@ class Description:
             if name in self.efficiencies:
                 return self.efficiencies[name]
             name = CLASSES[name]
-        raise DescriptionError(f"{self.name}: no efficiency for the class {kind!r}")
+        raise DescriptionError(
+            f"the description {self.name!r} has no efficiency for the class {kind!r}; add it to the table efficiency"
+        )
 
     def rate(self, unit: str, dtype: str) -> Quantity | None:
         """Returns the peak of a unit ("matrix", "vector") for a dtype, or None if the chip has none.

@@ -145,7 +145,7 @@ class Reader:
         if not least <= value <= most:
             raise inside.error(
                 "value",
-                f"with its unit is {value:g}; between {least:g} and {most:g} it would be plausible: is the unit right?",
+                f"with its unit is {value:g}; between {least:g} and {most:g} it would be plausible; check the unit",
             )
         if dimension == "count" and value != int(value):
             raise inside.error("value", f"is {found:g}; a count is a whole number")

@@ -122,14 +122,14 @@ def test_the_suites_are_listed(capsys):
         (["--device", "npu", "--quick", "--check", "out"], "--quick chooses checks and dtypes itself"),
         (["--device", "npu", "--pytorch-tests", ".", "--suite", "streams"], "leave out --suite"),
         (["--device", "npu", "--pytorch-tests", ".", "--op", "abs"], "leave out --op"),
-        (["--device", "npu", "--pytorch-tests", "absent"], "there is no such folder; give the folder test/"),
+        (["--device", "npu", "--pytorch-tests", "absent"], "there is no folder absent; give the folder test/"),
         (["--device", "npu", "--file", "test_ops.py"], "give their folder with --pytorch-tests DIR"),
         (["--device", "npu", "--test", "streams::*", "--op", "abs"], "give one of them"),
-        (["--device", "npu", "--compare", "absent.json"], "absent.json: cannot be read as JSON"),
+        (["--device", "npu", "--compare", "absent.json"], "absent.json cannot be read as JSON"),
         (["--device", "npu", "--json", "absent/card.json"], "does not exist; create it or name another file"),
-        (["--device", "npu", "--html", "."], ".: is a folder; name a file in it"),
+        (["--device", "npu", "--html", "."], ". is a folder; name a file in it"),
         (["--device", "npu", "--relay", "x" * 300], "name a file that can be written"),
-        (["--manifest", "absent.toml"], "absent.toml: cannot be read"),
+        (["--manifest", "absent.toml"], "absent.toml: the file cannot be read"),
     ],
 )
 def test_wrong_use_is_reported_with_the_way_out(arguments, told, capsys, tmp_path, monkeypatch):

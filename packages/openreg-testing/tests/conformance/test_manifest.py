@@ -146,7 +146,7 @@ def test_a_mistake_is_reported_with_the_accepted_form(tmp_path, text, told):
 
 
 def test_a_file_that_is_not_there_is_reported(tmp_path):
-    with pytest.raises(ManifestError, match=r"absent\.toml: cannot be read"):
+    with pytest.raises(ManifestError, match=r"absent\.toml: the file cannot be read"):
         manifest.read(tmp_path / "absent.toml")
 
 

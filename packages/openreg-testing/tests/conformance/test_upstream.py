@@ -209,7 +209,7 @@ def test_a_folder_of_no_version_is_refused(checkout):
 
 
 def test_what_is_no_checkout_is_refused(tmp_path):
-    with pytest.raises(UpstreamError, match="there is no such folder; give the folder test/"):
+    with pytest.raises(UpstreamError, match=r"there is no folder .*absent; give the folder test/"):
         upstream.refuse_other_version(tmp_path / "absent", TORCH)
     with pytest.raises(UpstreamError, match=r"has no files test_\*\.py"):
         upstream.refuse_other_version(tmp_path, TORCH)

@@ -50,7 +50,7 @@ def _run_foreign(owner: str, point: EntryPoint, examination: Examination) -> Sec
     try:
         section = _load(point.value)(examination)
         if not isinstance(section, Section) or not all(isinstance(item, Finding) for item in section.findings):
-            raise TypeError(f"it returned {section!r}, which is not a Section of Findings")
+            raise TypeError(f"expected a Section of Findings, but it returned {section!r}")
     except (Exception, SystemExit) as error:
         what = f"the check {point.name} = {point.value} of {owner} fails: {type(error).__name__}: {error}"
         fix = f"pip install --upgrade {owner}, or report the error to its maintainers"

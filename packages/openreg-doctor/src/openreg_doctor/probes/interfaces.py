@@ -41,13 +41,13 @@ def _available(device: ProbedDevice) -> None:
 def _device_count(device: ProbedDevice) -> None:
     count, expected = C._accelerator_hooks_device_count(), getattr(device.module, "device_count", lambda: 1)()
     if count != expected:
-        raise RuntimeError(f"deviceCount() is {count}, device_count() of the device's module is {expected}")
+        raise RuntimeError(f"deviceCount() returns {count}, but device_count() of the device's module {expected}")
 
 
 def _guard_device_count(device: ProbedDevice) -> None:
     index = C._accelerator_getDeviceIndex()
     if index < 0:
-        raise RuntimeError(f"the current device is {index}")
+        raise RuntimeError(f"the device guard returns {index} as the current device; expected the index of a device")
     _device_count(device)
 
 

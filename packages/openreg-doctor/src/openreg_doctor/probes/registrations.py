@@ -62,7 +62,7 @@ SYNC_BATCH_NORM = (
 
 def _name(device: ProbedDevice) -> None:
     if torch.device(device.name).type != device.name:
-        raise RuntimeError(f"torch.device({device.name!r}) is {torch.device(device.name)}")
+        raise RuntimeError(f"torch.device({device.name!r}) has another type: {torch.device(device.name)}")
 
 
 def _methods(device: ProbedDevice) -> None:

@@ -290,7 +290,7 @@ def _refuse_unwritable(path: Path) -> None:
         if not folder.is_dir():
             raise WrongUseError(f"{path}: the folder {folder} does not exist; create it or name another file")
         if path.is_dir():
-            raise WrongUseError(f"{path}: is a folder; name a file in it")
+            raise WrongUseError(f"{path} is a folder; name a file in it")
         is_new = not path.exists()
         path.open("a").close()
         if is_new:

@@ -33,9 +33,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ComparisonError(f"{path}: cannot be read as JSON: {error}") from error
+        raise ComparisonError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ComparisonError(f"{path}: is no scorecard of this kit; pass a file that --json wrote ({SCHEMA})")
+        raise ComparisonError(f"{path} is no scorecard of this kit; pass a file that --json wrote ({SCHEMA})")
     return data
 
 

@@ -144,7 +144,7 @@ def read(path: Path, torch: str = "") -> Manifest:
     try:
         data = tomllib.loads(text_of(path))
     except tomllib.TOMLDecodeError as error:
-        raise ManifestError(f"{path}: is not TOML: {error}") from error
+        raise ManifestError(f"{path}: the file is not TOML: {error}") from error
     return parse(data, str(path), torch)
 
 

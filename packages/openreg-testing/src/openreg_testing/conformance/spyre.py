@@ -52,11 +52,13 @@ def read(path: Path) -> Manifest:
     try:
         import yaml
     except ImportError as error:
-        raise ManifestError(f'{path}: YAML needs PyYAML: pip install "openreg-testing[yaml]"') from error
+        raise ManifestError(
+            f'{path}: the file is YAML, and PyYAML is not installed; install it with: pip install "openreg-testing[yaml]"'
+        ) from error
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ManifestError(f"{path}: is not YAML: {error}") from error
+        raise ManifestError(f"{path}: the file is not YAML: {error}") from error
     return _Reader(str(path)).manifest(data)
 
 

@@ -203,9 +203,9 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
 def refuse_other_version(folder: Path, torch: str) -> None:
     """Raises UpstreamError if a folder contains no tests, or those of another release than the installed torch."""
     if not folder.is_dir():
-        raise UpstreamError(f"{folder}: there is no such folder; give the folder test/ of a checkout of PyTorch")
+        raise UpstreamError(f"there is no folder {folder}; give the folder test/ of a checkout of PyTorch")
     if not list(folder.glob("test_*.py")):
-        raise UpstreamError(f"{folder}: has no files test_*.py; give the folder test/ of a checkout of PyTorch")
+        raise UpstreamError(f"{folder} has no files test_*.py; give the folder test/ of a checkout of PyTorch")
     version = folder.resolve().parent / "version.txt"
     try:
         theirs = version.read_text("utf-8").strip()
@@ -216,7 +216,7 @@ def refuse_other_version(folder: Path, torch: str) -> None:
         ) from error
     if _release(theirs) != _release(torch):
         raise UpstreamError(
-            f"{folder}: is of PyTorch {theirs}, and torch {torch} is installed; check out the branch "
+            f"{folder} is of PyTorch {theirs}, and torch {torch} is installed; check out the branch "
             f"release/{_release(torch)}"
         )
 
@@ -296,7 +296,7 @@ def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
         chosen = [folder / name for name in FILES if (folder / name).is_file()]
         chosen += sorted((folder / OF_OPENREG).glob("test_*.py")) if device == "openreg" else []
     if not chosen:
-        raise UpstreamError(f"{folder}: contains none of the default files; name files with --file")
+        raise UpstreamError(f"{folder} contains none of the default files; name files with --file")
     return list(dict.fromkeys(chosen))
 
 

@@ -182,7 +182,7 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
   // kernel's arguments and the index of the device.
   static PyObject* call(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
     if (count != static_cast<Py_ssize_t>(kCount + 1)) {
-      return PyErr_Format(PyExc_TypeError, "%s takes %zu arguments and the number of a device, not %zd in all", name,
+      return PyErr_Format(PyExc_TypeError, "%s: expected %zu arguments and a device index, but got %zd in all", name,
                           kCount, count);
     }
     std::array<ArgumentSlot, kCount == 0 ? 1 : kCount> slots;
