@@ -15,8 +15,8 @@ from sphinx.util.typing import ExtensionMetadata
 from messages.cpp import texts_of_cpp
 from messages.found import FileTexts, Message, messages_of
 from messages.python import texts_of_python
+from tools.checks.repo_checks import files
 from tools.packages import discover
-from tools.repo_checks import files
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import tree_sitter
 
 from messages.found import FileTexts, Message, placeholder
-from tools.symbols import parse_cpp
+from tools.pages.symbols import parse_cpp
 
 # Macros that raise or warn: what Python shows, and the number of arguments before the message. An empty kind stands for
 # that which the last of these arguments names.

@@ -153,7 +153,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: cannot be read: {error}") from error
+        raise ManifestError(f"{path}: the file cannot be read: {error}") from error
 
 
 def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:

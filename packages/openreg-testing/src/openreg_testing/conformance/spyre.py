@@ -53,7 +53,8 @@ def read(path: Path) -> Manifest:
         import yaml
     except ImportError as error:
         raise ManifestError(
-            f'{path}: the file is YAML, and PyYAML is not installed; install it with: pip install "openreg-testing[yaml]"'
+            f"{path}: the file is YAML, and PyYAML is not installed; "
+            'install it with: pip install "openreg-testing[yaml]"'
         ) from error
     try:
         data = yaml.safe_load(text)
