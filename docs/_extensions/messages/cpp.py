@@ -31,17 +31,9 @@ _REPORTS = {
 }
 # Functions that keep a reason, which a later call reports.
 _KEEPS = {
-    "abort",
-    "add_context",
-    "end",
-    "fail",
-    "fail_device",
-    "invalidate",
-    "note_mistake",
-    "record_failure",
-    "refuse",
+    *("abort", "add_context", "end", "fail", "fail_device", "invalidate", "note_mistake", "record_failure", "refuse"),
+    *("report", "shut_down"),
 }
-_KEEPS |= {"report", "shut_down"}
 # What Python shows for the driver's codes, as openreg/runtime/status.h says; RuntimeError for all others.
 _CODES = {
     "orErrorMemoryAllocation": "torch.OutOfMemoryError",
