@@ -128,12 +128,6 @@ struct GraphNodeRef {
 // The value of Stream::wake_at while no host thread waits for the stream.
 constexpr uint64_t kNoWaiter = std::numeric_limits<uint64_t>::max();
 
-// An entry of Stream::dependents: a stream whose head waits until the stream with this entry has completed `ticket`.
-struct Dependent {
-  Stream* stream;
-  uint64_t ticket;
-};
-
 // A FIFO queue of tasks of one device. Its head is the oldest task that is not complete. Tickets number the tasks from
 // 1 on. They never restart, even if the object is reused for another stream, so that a complete ticket stays complete.
 // Guarded by the scheduler's mutex, except that waiting threads may read `completed` without it.
@@ -148,7 +142,7 @@ struct Stream : HandleSlot {
   std::atomic<uint64_t> completed{0};  // ticket of the newest complete task
   bool busy = false;                   // true while its head is executed or waits for something that will complete it
   uint64_t observed = 0;               // ticket of the newest task that a subscriber (orSubscribe()) has seen
-  std::vector<Dependent> dependents;   // the streams whose heads wait for tickets of this one
+  std::vector<Waiter> waiters;         // the streams whose heads wait for tickets of this one
   Counters counters;
   Capture* capture = nullptr;        // the capture that records its tasks; null if it is not capturing
   size_t branch = 0;                 // index of its branch in that capture: the nodes that this stream has recorded

@@ -17,8 +17,9 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A stream whose head (oldest task) waits until the semaphore has reached `value`.
-struct SemaphoreWaiter {
+// A stream whose head (oldest task) waits until a counter has reached `value`. The counter is a semaphore, or the
+// ticket of another stream's newest complete task.
+struct Waiter {
   Stream* stream;
   uint64_t value;
 };
@@ -30,9 +31,9 @@ struct TimelineSemaphore : HandleSlot {
   uint64_t signaled = 0;  // the newest value that the host has signaled
   // The value that streams see. It is below `signaled` while a seeded schedule (OPENREG_SCHEDULE_SEED) delays a signal.
   uint64_t reached = 0;
-  std::string failure;                   // the reason of orSemaphoreFail(); empty unless the semaphore has failed
-  size_t waits = 0;                      // number of tasks in all queues that wait for it and point to it
-  std::vector<SemaphoreWaiter> waiters;  // the streams whose heads wait for it
+  std::string failure;          // the reason of orSemaphoreFail(); empty unless the semaphore has failed
+  size_t waits = 0;             // number of tasks in all queues that wait for it and point to it
+  std::vector<Waiter> waiters;  // the streams whose heads wait for it
 };
 
 inline orSemaphore_t handle_of(const TimelineSemaphore& semaphore) {

@@ -60,7 +60,7 @@ bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
       if (head.wait.stream->completed >= head.wait.ticket) {
         return true;
       }
-      head.wait.stream->dependents.push_back({&stream, head.wait.ticket});
+      head.wait.stream->waiters.push_back({&stream, head.wait.ticket});
       return false;
     case Task::Kind::kSemaphoreWait:
       return semaphores_.pass(stream, head.semaphore);
@@ -108,12 +108,7 @@ void CommandProcessor::take_off_head(Stream& stream) {
     stream.wake_at = kNoWaiter;
     stream.progress.notify_all();
   }
-  const auto waits = [&](const Dependent& dependent) { return dependent.ticket > stream.completed; };
-  const auto done = std::partition(stream.dependents.begin(), stream.dependents.end(), waits);
-  for (auto it = done; it != stream.dependents.end(); ++it) {
-    completions_.push_back(it->stream);
-  }
-  stream.dependents.erase(done, stream.dependents.end());
+  end_waits(stream.waiters, completions_, [&](const Waiter& waiter) { return waiter.value <= stream.completed; });
 }
 
 // Computes the time at which the head ends on the simulated chip. Among tasks that no engine executes, only delays and

@@ -100,12 +100,7 @@ bool Semaphores::pass(Stream& stream, const Task::SemaphoreWait& wait) {
 
 void Semaphores::reach(TimelineSemaphore& semaphore, uint64_t value) {
   semaphore.reached = value;
-  std::erase_if(semaphore.waiters, [&](const SemaphoreWaiter& waiter) {
-    if (waiter.value <= value) {
-      completions_.push_back(waiter.stream);
-    }
-    return waiter.value <= value;
-  });
+  end_waits(semaphore.waiters, completions_, [&](const Waiter& waiter) { return waiter.value <= value; });
 }
 
 void Semaphores::fail_wait(Stream& stream, const TimelineSemaphore& semaphore) {
@@ -119,13 +114,7 @@ void Semaphores::fail_device(Device& device, std::string reason) {
   device.failure = std::move(reason);
   objects_.note_skipped_events(device);
   for (TimelineSemaphore& semaphore : table_.objects()) {
-    std::erase_if(semaphore.waiters, [&](const SemaphoreWaiter& waiter) {
-      const bool ends = waiter.stream->device == &device;
-      if (ends) {
-        completions_.push_back(waiter.stream);
-      }
-      return ends;
-    });
+    end_waits(semaphore.waiters, completions_, [&](const Waiter& waiter) { return waiter.stream->device == &device; });
   }
 }
 
