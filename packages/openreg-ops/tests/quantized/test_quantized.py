@@ -331,3 +331,22 @@ def test_pytorchs_deprecation_is_shown_on_the_calling_line(run_python):
     result = run_python(DEPRECATED)
     assert (result.returncode, result.stdout) == (0, "['torch.quantize_per_tensor,']\n"), result.stderr
     assert result.stderr == ""
+
+
+def test_a_recorded_stream_keeps_the_integers_from_being_reused(gate):
+    stream = torch.openreg.Stream()
+    on_cpu = torch.quantize_per_tensor(torch.ones(1 << 16), 0.5, 0, torch.quint8)
+    for record in (True, False):
+        x = on_cpu.to(DEVICE)
+        address = x.data_ptr()
+        torch.openreg.synchronize()
+        gate.close(stream)
+        if record:
+            x.record_stream(stream)
+        del x
+        again = torch.empty(1 << 16, dtype=torch.uint8, device=DEVICE)
+        assert (again.data_ptr() != address) == record
+        gate.open()
+        torch.openreg.synchronize()
+        del again
+        torch.openreg.empty_cache()

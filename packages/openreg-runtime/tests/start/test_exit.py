@@ -77,3 +77,18 @@ def test_a_process_ends_at_once_with(succeed, name):
     lines = SCRIPTS[name].strip().splitlines()
     body = "\n".join(line.removeprefix("        ") for line in lines)
     succeed(PREAMBLE + body, finalize=True)
+
+
+def test_a_process_that_used_the_device_waits_at_exit(succeed):
+    """PyTorch's threads of a backward pass may still run then."""
+    outcome = succeed(
+        """
+        import atexit, time
+        atexit.register(lambda: print(time.monotonic() - end))  # runs last, as it is registered first
+        import torch, openreg_runtime
+        torch.openreg.init()
+        end = time.monotonic()
+        """,
+        finalize=True,
+    )
+    assert float(outcome.output) >= 0.05

@@ -60,6 +60,16 @@ def test_importing_initializes_nothing(succeed):
     """)
 
 
+@pytest.mark.covers("registration.register_graphsafe_rng_device_type")
+def test_the_compiler_learns_of_the_device_when_it_is_imported(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        import torch._functorch._aot_autograd.utils as utils
+        assert utils.supports_graphsafe_rng(torch.device("openreg"))
+        assert not torch.openreg.is_initialized()
+    """)
+
+
 @pytest.mark.parametrize("version", OTHERS)
 def test_another_torch_is_refused_with_both_versions_and_the_command(monkeypatch, version):
     monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))

@@ -46,6 +46,7 @@ def crash():
 
 
 def leave(status):
+    print("before the exit")
     sys.exit(status)
 
 

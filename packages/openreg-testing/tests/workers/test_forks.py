@@ -124,9 +124,9 @@ def test_the_output_of_a_crash_is_that_of_its_request(worker):
     assert "an earlier request" not in worker.ask(("crash",)).output
 
 
-@pytest.mark.parametrize("way", ["leave", "leave_at_once"])
-def test_an_exit_is_reported_with_its_status(worker, way):
-    assert worker.ask((way, 3)) == Lost("ended with status 3", "")
+@pytest.mark.parametrize(("way", "output"), [("leave", "before the exit\n"), ("leave_at_once", "")])
+def test_an_exit_is_reported_with_its_status_and_output(worker, way, output):
+    assert worker.ask((way, 3)) == Lost("ended with status 3", output)
 
 
 def test_a_hang_is_ended_and_reported_with_its_stack(worker):
