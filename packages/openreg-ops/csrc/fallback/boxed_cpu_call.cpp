@@ -8,11 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <string_view>
 
+#include "launch/run_and_wait.h"
 #include "openreg/runtime/generator.h"
-#include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 #include "support/device_check.h"
 #include "support/outputs.h"
@@ -78,16 +77,16 @@ void refuse_invalid_results(const torch::jit::Stack& results) {
   }
 }
 
-// A handler that collects the warnings of a kernel. issue() passes them to the caller's handler, which shows them in
-// Python.
-class WarningCollector : public c10::WarningHandler {
+// A handler that collects the warnings of a kernel. Its destructor passes them to the handler of the calling thread,
+// which shows them in Python.
+class WarningCollector final : public c10::WarningHandler {
  public:
-  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
-  void issue() const {
+  ~WarningCollector() override {
     for (const c10::Warning& warning : warnings_) {
       c10::warn(warning);
     }
   }
+  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
 
  private:
   std::vector<c10::Warning> warnings_;
@@ -175,27 +174,16 @@ BoxedCpuCall::BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
 }
 
 void BoxedCpuCall::run_on_engine(c10::DispatchKey key) {
-  std::exception_ptr failure;
   WarningCollector warnings;
-  const auto run = [this, key, &failure, &warnings] {
+  const auto run = [&] {
     const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
-    try {
-      for (const at::Tensor& sparse : read_sparse_) {
-        check_sparse_invariants(SparseShape(sparse), sparse_components(sparse));
-      }
-      op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
-      refuse_invalid_results(cpu_stack_);
-    } catch (...) {
-      failure = std::current_exception();
+    for (const at::Tensor& sparse : read_sparse_) {
+      check_sparse_invariants(SparseShape(sparse), sparse_components(sparse));
     }
+    op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
+    refuse_invalid_results(cpu_stack_);
   };
-  const c10::Stream stream = runtime::current_stream(device_.index());
-  runtime::launch(op_.schema().name().c_str(), stream, run, operands());
-  runtime::synchronize_stream(stream);
-  warnings.issue();
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  run_and_wait(op_.schema().name().c_str(), runtime::current_stream(device_.index()), run, operands());
 }
 
 c10::IValue BoxedCpuCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {

@@ -86,8 +86,8 @@ class BoxedCpuCall {
   BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
   // Runs the kernel that PyTorch has for `key` on the engine, in stream order, and blocks until it is complete. Also
-  // checks the indices of sparse operands and results, and throws c10::Error if one is out of bounds. Rethrows the
-  // kernel's exception and reissues its warnings on the calling thread; the device stays healthy.
+  // checks the indices of sparse operands and results, and throws c10::Error if one is out of bounds. Reissues the
+  // kernel's warnings on the calling thread. Throws as run_and_wait() does, so the device stays healthy.
   void run_on_engine(c10::DispatchKey key);
 
   c10::Device device() const { return device_; }
