@@ -11,7 +11,8 @@ namespace {
 c10::OperatorName parse_name(const std::string& text) {
   const size_t dot = text.find('.');
   c10::OperatorName name(text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1));
-  TORCH_CHECK_VALUE(c10::Dispatcher::singleton().findSchema(name).has_value(), "there is no operator '", text,
+  TORCH_CHECK_VALUE(c10::Dispatcher::singleton().findSchema(name).has_value(),
+                    "fallback_operators: there is no operator '", text,
                     "'; give names as in torch.openreg.fallback_stats(), like 'aten::histc' or 'aten::histc.out'");
   return name;
 }

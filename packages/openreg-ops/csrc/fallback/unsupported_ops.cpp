@@ -14,15 +14,16 @@ struct UnsupportedOp {
   const char* reason;
 };
 
-constexpr const char* kMakesMemory = "makes memory, which only the device's own allocator can do";
-constexpr const char* kMovesData = "moves data between the device and the host, and the fallback itself needs it to";
+constexpr const char* kMakesMemory = "allocates memory, which only the device's own allocator can do";
+constexpr const char* kMovesData =
+    "moves data between the device and the host, and the fallback itself calls it for that";
 
 // Operators that must not fall back although their schemas allow it.
 constexpr std::array<UnsupportedOp, 6> kRefused = {{
     {"aten::_copy_from", kMovesData},
     {"aten::_copy_from_and_resize", kMovesData},
     {"aten::_local_scalar_dense",
-     "brings a number to the host: that has to count as waiting for the device, and not as "
+     "reads a number on the host, which has to count as waiting for the device, and not as "
      "computing on the CPU"},
     {"aten::empty.memory_format", kMakesMemory},
     {"aten::empty_strided", kMakesMemory},
@@ -43,11 +44,11 @@ void check_can_fall_back(const c10::OperatorHandle& op) {
       refuse(op, "gives a view, and the CPU's result would not share memory with the operand");
     }
     if (result.type()->kind() == c10::TypeKind::ClassType) {
-      refuse(op, "gives an object of the host, which may keep its operands when their memory has gone");
+      refuse(op, "gives an object of the host, which may keep its operands after their memory is freed");
     }
   }
   if (op.hasTag(at::Tag::inplace_view)) {
-    refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a stand-in");
+    refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a copy");
   }
   const std::string name = c10::toString(op.operator_name());
   for (const UnsupportedOp& refused : kRefused) {

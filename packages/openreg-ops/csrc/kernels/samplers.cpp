@@ -83,7 +83,7 @@ void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start
   for (int64_t i = 0; i < rates.numel(); ++i) {
     TORCH_CHECK(values[i] >= 0, "invalid Poisson rate, expected rate to be non-negative, but got ", values[i]);
     TORCH_CHECK(values[i] < 0x1p63, "invalid Poisson rate, expected rate to be below 2^63, but got ", values[i],
-                "; of so large a rate draw normal numbers instead, torch.normal(rate, rate.sqrt())");
+                "; for such rates draw normal numbers, torch.normal(rate, rate.sqrt())");
   }
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "poisson", [&] {
     fill_samples<scalar_t>(out, start, [values](int64_t i, ElementRandom& random) {

@@ -44,7 +44,8 @@ template <class... Values, class Visitor>
 void visit(Types<Values...> /*list*/, Type type, Visitor&& visitor) {
   const bool found = ((kTypeOf<Values> == type && (visitor(Values()), true)) || ...);
   if (!found) {
-    throw std::invalid_argument("a kernel was launched for a type that it does not serve");
+    throw std::invalid_argument(
+        "a kernel of openreg_ops was launched for a dtype that it does not support; please report this");
   }
 }
 

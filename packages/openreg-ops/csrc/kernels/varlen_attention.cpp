@@ -22,8 +22,8 @@ std::vector<int64_t> bounds_of(const at::Tensor& starts, int64_t rows) {
   std::vector<int64_t> bounds(values, values + wide.numel());
   for (size_t i = 0; i < bounds.size(); ++i) {
     TORCH_CHECK(bounds[i] >= (i == 0 ? 0 : bounds[i - 1]) && bounds[i] <= rows,
-                "attention: sequences have to begin one behind the other, in order, and to end within the ", rows,
-                " rows of their tensor, but number ", i, " of their starts is ", bounds[i]);
+                "attention: expected starts of sequences that do not decrease, from 0 to ", rows,
+                ", the rows of their tensor, but start ", i, " is ", bounds[i]);
   }
   return bounds;
 }
@@ -51,9 +51,10 @@ std::vector<Sequence> sequences_of(const std::vector<int64_t>& bounds, const std
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     sequences.push_back({bounds[i], bounds[i + 1] - bounds[i], key_bounds[i], key_bounds[i + 1] - key_bounds[i]});
     const Sequence& last = sequences.back();
-    TORCH_CHECK(last.length <= options.longest && last.key_length <= options.longest_key, "attention: sequence ", i,
-                " has ", last.length, " queries and ", last.key_length,
-                " keys, more than the longest is said to have, ", options.longest, " and ", options.longest_key);
+    TORCH_CHECK(last.length <= options.longest && last.key_length <= options.longest_key,
+                "attention: expected at most ", options.longest, " queries and ", options.longest_key,
+                " keys in a sequence (max_seqlen_q and max_seqlen_k), but sequence ", i, " has ", last.length, " and ",
+                last.key_length);
   }
   return sequences;
 }

@@ -37,10 +37,10 @@ KnownSignatures& known_signatures() {
   try {
     std::rethrow_exception(failure);
   } catch (c10::Error& error) {
-    error.add_context(
-        c10::str(name, " was tried on zeros, as a capturing stream of ", stream.device(),
-                 " records work without running it; where the data decide whether the call is right, run it "
-                 "once before the capture"));
+    error.add_context(c10::str(
+        name, " was checked with operands of zeros, because a capturing stream of ", stream.device(),
+        " records work without running it; if the data of the operands decide whether the call is right, run it "
+        "once before the capture"));
     throw;
   }
 }
@@ -140,9 +140,7 @@ bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const 
   }
   if (!signature.allows_dry_run()) {
     TORCH_CHECK_NOT_IMPLEMENTED(
-        !is_capturing, name,
-        " cannot be captured yet: whether its operands are right shows when its kernel runs, and "
-        "a capturing stream of ",
+        !is_capturing, name, " cannot be captured yet: only its kernel checks its operands, and a capturing stream of ",
         stream.device(), " records work without running it. Run it once before the capture");
     return true;
   }

@@ -20,7 +20,7 @@ constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 c10::Device checked_device(const char* name, std::optional<c10::Device> device, std::optional<c10::Layout> layout,
                            std::optional<bool> pin_memory) {
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, name,
-                              ": makes strided tensors on the openreg device, not layout ", *layout,
+                              ": expected layout torch.strided on the openreg device, but got ", *layout,
                               "; use layout=torch.strided, or torch.nested for tensors of layout Jagged");
   return factory_device(name, device, pin_memory);
 }

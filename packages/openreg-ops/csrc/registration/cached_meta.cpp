@@ -389,10 +389,10 @@ std::optional<OutputMetas> metas_of(const c10::OperatorHandle& op, const Stack& 
 // stream is capturing or the sync debug mode forbids synchronizing.
 void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const CallKey& key) {
   const char* const name = op.schema().name().c_str();
-  TORCH_CHECK_NOT_IMPLEMENTED(!runtime::is_capturing(stream), name,
-                              " cannot be captured yet: what comes out shows when its kernel runs, and a capturing "
-                              "stream of ",
-                              stream.device(), " records work without running it. Run it once before the capture");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !runtime::is_capturing(stream), name,
+      " cannot be captured yet: only its kernel determines the shapes of its results, and a capturing stream of ",
+      stream.device(), " records work without running it. Run it once before the capture");
   check_sync_allowed(name, stream);
   const Stack given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
   BoxedCpuCall call(op, *stack);

@@ -62,7 +62,8 @@ c10::Device device_of(const char* name, const Args&... args) {
     }
   };
   (for_each_tensor(visit, args), ...);
-  TORCH_CHECK(device.has_value(), name, ": no operand is on an openreg device");
+  TORCH_CHECK(device.has_value(), name,
+              ": expected an operand on an openreg device, but got none; move the operands with .to('openreg')");
   return *device;
 }
 

@@ -23,7 +23,7 @@ bool raw_kernels_chosen() {
 void check_kernel_choice() {
   const std::string text = chosen();
   TORCH_CHECK_VALUE(text == "aten" || text == "raw", "environment variable OPENREG_KERNELS='", text,
-                    "' is not accepted; give aten or raw, or unset it");
+                    "' is not accepted; give aten or raw or unset it, and start the process again");
 }
 
 }  // namespace openreg::ops

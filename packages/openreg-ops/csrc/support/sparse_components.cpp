@@ -118,8 +118,8 @@ void check_indices(const at::Tensor& indices, int64_t end, int64_t dim) {
   const auto [low, high] = at::aminmax(indices);
   const int64_t least = low.item().toLong();
   const int64_t most = high.item().toLong();
-  TORCH_CHECK(least >= 0 && most < end, "indices from ", least, " to ", most, " in dimension ", dim,
-              ", which has size ", end, kCheck);
+  TORCH_CHECK(least >= 0 && most < end, "expected indices of at least 0 and below ", end, ", the size of dimension ",
+              dim, ", but got indices from ", least, " to ", most, kCheck);
 }
 
 void check_compressed_indices(const at::Tensor& compressed, int64_t nnz, int64_t dim) {
@@ -129,10 +129,10 @@ void check_compressed_indices(const at::Tensor& compressed, int64_t nnz, int64_t
   const auto [low, high] = at::aminmax(compressed);
   const int64_t least = low.item().toLong();
   const int64_t most = high.item().toLong();
-  TORCH_CHECK(least >= 0 && most <= nnz, "compressed indices from ", least, " to ", most, " in dimension ", dim,
-              " for ", nnz, " elements", kCheck);
+  TORCH_CHECK(least >= 0 && most <= nnz, "expected compressed indices from 0 to ", nnz,
+              ", the number of elements, in dimension ", dim, ", but got indices from ", least, " to ", most, kCheck);
   TORCH_CHECK(compressed.size(-1) < 2 || at::diff(compressed).min().item().toLong() >= 0,
-              "compressed indices that decrease in dimension ", dim, kCheck);
+              "expected compressed indices that do not decrease in dimension ", dim, kCheck);
 }
 
 }  // namespace openreg::ops

@@ -325,7 +325,7 @@ def test_mistakes_are_reported_on_the_calling_line():
         efficient(query, key, value, p=1.5)
     with pytest.raises(RuntimeError, match="custom_mask_type"):
         efficient(query, key, value, visible=3)
-    with pytest.raises(RuntimeError, match="does not broadcast"):
+    with pytest.raises(RuntimeError, match="broadcasts to the shape of the scores"):
         efficient(query, key, value, torch.zeros(2, 3, 5, 6, device=DEVICE))
     with pytest.raises(RuntimeError, match="bias or a custom_mask_type"):
         efficient(query, key, value, torch.zeros(2, 3, 5, 7, device=DEVICE), 1)
@@ -346,7 +346,8 @@ def test_mistakes_are_reported_on_the_calling_line():
 
 
 @pytest.mark.parametrize(
-    ("offsets", "reason"), [([0, 3, 2], "in order"), ([0, 4, 99], "within the 10 rows"), ([0, 9, 10], "longest")]
+    ("offsets", "reason"),
+    [([0, 3, 2], "do not decrease"), ([0, 4, 99], "from 0 to 10, the rows"), ([0, 9, 10], "max_seqlen_q")],
 )
 def test_starts_that_leave_the_tensor_break_the_device_and_no_memory(offsets, reason):
     packed = [each.detach().flatten(0, 1).unsqueeze(0) for each in dense(5, 5)]

@@ -297,7 +297,7 @@ def test_replays_of_a_graph_drop_anew():
 
 def test_mistakes_are_reported_on_the_calling_line():
     q = torch.randn(2, 3, 5, 8, device=DEVICE)
-    with pytest.raises(RuntimeError, match="does not broadcast"):
+    with pytest.raises(RuntimeError, match="broadcasts to the shape of the scores"):
         FORWARD(q, q, q, torch.zeros(4, 5, device=DEVICE))
     with pytest.raises(RuntimeError, match="same batch and width"):
         FORWARD(q, q[..., :4], q)

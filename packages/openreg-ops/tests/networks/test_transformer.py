@@ -128,7 +128,7 @@ def test_mistakes_are_reported_on_the_calling_line():
     x, weight, bias = (torch.zeros(shape, device=DEVICE) for shape in ((2, 5, 16), (48, 16), (48,)))
     mask = torch.zeros(2, 5, device=DEVICE)
     multi_head = aten._native_multi_head_attention
-    with pytest.raises(RuntimeError, match="number of heads"):
+    with pytest.raises(RuntimeError, match="multiple of the 3 heads"):
         multi_head(x, x, x, 16, 3, weight, bias, weight[:16], bias[:16])
     with pytest.raises(RuntimeError, match=r"shape \(batch, length, 16\)"):
         multi_head(x[0], x, x, 16, 4, weight, bias, weight[:16], bias[:16])

@@ -80,8 +80,9 @@ void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Te
   if (is_given(mask)) {
     std::vector<int64_t> scores = query.sizes().vec();
     scores.back() = key.size(-2);
-    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kAttention.name, ": the mask of shape ", mask->sizes(),
-                " does not broadcast to the scores, ", scores);
+    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kAttention.name,
+                ": expected a mask that broadcasts to the shape of the scores, ", scores, ", but got the shape ",
+                mask->sizes());
     TORCH_CHECK(mask->scalar_type() == at::kBool || mask->scalar_type() == at::kFloat ||
                     mask->scalar_type() == query.scalar_type(),
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",

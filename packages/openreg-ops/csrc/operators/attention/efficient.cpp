@@ -85,8 +85,9 @@ void check_efficient(const Operator& op, const EfficientOperands& x) {
   TORCH_CHECK(visible >= 0 && visible <= 2, op.name, ": custom_mask_type must be 0, 1 or 2, but got ", visible);
   if (is_given(x.bias)) {
     const std::vector<int64_t> scores{x.query.size(0), x.query.size(2), x.query.size(1), x.key.size(1)};
-    TORCH_CHECK(at::is_expandable_to(x.bias->sizes(), scores), op.name, ": the bias of shape ", x.bias->sizes(),
-                " does not broadcast to the scores, ", scores);
+    TORCH_CHECK(at::is_expandable_to(x.bias->sizes(), scores), op.name,
+                ": expected a bias that broadcasts to the shape of the scores, ", scores, ", but got the shape ",
+                x.bias->sizes());
     TORCH_CHECK(x.options.visible == kernels::Visible::kAll, op.name,
                 ": the openreg device takes a bias or a custom_mask_type, not both; add the mask to the bias");
   }
@@ -94,7 +95,7 @@ void check_efficient(const Operator& op, const EfficientOperands& x) {
 
 void check_no_window(const Operator& op, MaybeTensor key_lengths, std::optional<int64_t> window_size) {
   TORCH_CHECK_NOT_IMPLEMENTED(!is_given(key_lengths) && !window_size.has_value(), op.name,
-                              ": the openreg device has neither seqlen_k nor window_size; give a bias instead");
+                              ": the openreg device does not support seqlen_k and window_size; give a bias instead");
 }
 
 at::Tensor heads_first(const at::Tensor& tensor) {
@@ -204,8 +205,8 @@ std::array<at::Tensor, 3> make_gradients(const at::Tensor& query, const at::Tens
     return {make_output_like(query), make_output_like(key), make_output_like(value)};
   }
   TORCH_CHECK(query.sizes() == key.sizes() && key.sizes() == value.sizes(), kEfficientBackward.name,
-              ": gradients that share a storage are of one shape, but got ", query.sizes(), ", ", key.sizes(), " and ",
-              value.sizes());
+              ": expected query, key and value of one shape, because their gradients share a storage, but got ",
+              query.sizes(), ", ", key.sizes(), " and ", value.sizes());
   std::vector<int64_t> sizes = query.sizes().vec();
   sizes.insert(sizes.begin() + 2, 3);
   const at::Tensor all = make_output(sizes, {}, query.options());
@@ -237,13 +238,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   expect(kEfficientBackward.name, "out", output, sizes, query.scalar_type());
   expect(kEfficientBackward.name, "grad_out_", grad, sizes, query.scalar_type());
   TORCH_CHECK(logsumexp.sizes() == c10::IntArrayRef(x.sizes_of_logsumexp(/*is_wanted=*/true)), kEfficientBackward.name,
-              ": logsumexp has shape ", logsumexp.sizes(),
-              ", but needs what the forward computes with compute_log_sumexp=True, ", x.sizes_of_logsumexp(true));
+              ": expected logsumexp of shape ", x.sizes_of_logsumexp(true),
+              ", as the forward operator computes it with compute_log_sumexp=True, but got ", logsumexp.sizes());
   TORCH_CHECK(logsumexp.scalar_type() == at::toOpMathType(query.scalar_type()), kEfficientBackward.name,
-              ": logsumexp has the type ", logsumexp.scalar_type(), ", but needs what the forward computes, ",
-              at::toOpMathType(query.scalar_type()));
-  TORCH_CHECK(x.is_ragged() || longest >= query.size(1), kEfficientBackward.name, ": max_seqlen_q is ", longest,
-              ", but the query has ", query.size(1), " rows; pass what the forward gives");
+              ": expected logsumexp of the type ", at::toOpMathType(query.scalar_type()),
+              ", as the forward operator computes it, but got ", logsumexp.scalar_type());
+  TORCH_CHECK(x.is_ragged() || longest >= query.size(1), kEfficientBackward.name,
+              ": expected max_seqlen_q of at least ", query.size(1), ", the rows of the query, but got ", longest,
+              "; pass what the forward operator returned");
   expect_count(kEfficientBackward.name, "philox_seed", seed, 1, at::kLong);
   expect_count(kEfficientBackward.name, "philox_offset", offset, 1, at::kLong);
   auto [grad_query, grad_key, grad_value] = make_gradients(query, key, value, share_storage);

@@ -21,8 +21,8 @@ void check_attention(const char* name, const at::Tensor& query, int64_t embed_di
                      const at::Tensor& qkv_weight, const at::Tensor& qkv_bias, MaybeTensor mask) {
   TORCH_CHECK(query.dim() == 3 && query.size(2) == embed_dim, name, ": expected an input of shape (batch, length, ",
               embed_dim, "), but got ", query.sizes());
-  TORCH_CHECK(heads > 0 && embed_dim % heads == 0, name, ": the embedding width ", embed_dim,
-              " is no multiple of the number of heads ", heads);
+  TORCH_CHECK(heads > 0 && embed_dim % heads == 0, name, ": expected an embedding width that is a multiple of the ",
+              heads, " heads, but got ", embed_dim);
   TORCH_CHECK(qkv_weight.dim() == 2 && qkv_weight.size(0) == 3 * embed_dim && qkv_weight.size(1) == embed_dim &&
                   qkv_bias.dim() == 1 && qkv_bias.size(0) == 3 * embed_dim,
               name, ": expected the weight and bias of query, key and value to have ", 3 * embed_dim, " rows, but got ",

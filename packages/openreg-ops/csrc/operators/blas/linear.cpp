@@ -86,8 +86,9 @@ at::Tensor make_like_weight(const at::Tensor& weight) {
 
 void check_backward(const at::Tensor& input, const at::Tensor& grad, const at::Tensor& weight) {
   expect_dim(kLinearBackward.name, "weight", weight, 2);
-  TORCH_CHECK(input.dim() > 0 && input.size(-1) == weight.size(1), kLinearBackward.name, ": an input of shape ",
-              input.sizes(), " does not have the ", weight.size(1), " features of a weight of shape ", weight.sizes());
+  TORCH_CHECK(input.dim() > 0 && input.size(-1) == weight.size(1), kLinearBackward.name, ": expected an input with ",
+              weight.size(1), " features, as the weight of shape ", weight.sizes(), " has, but got the shape ",
+              input.sizes());
   c10::DimVector sizes(input.sizes());
   sizes.back() = weight.size(0);
   expect(kLinearBackward.name, "grad_output", grad, sizes, input.scalar_type());

@@ -49,9 +49,9 @@ std::array<OutputSpec, 3> meta_convolution_backward(const at::Tensor& grad, cons
   constexpr const char* kName = op::convolution_backward_overrideable::name;
   expect_dim(kName, "weight", weight, input.dim());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
-  TORCH_CHECK(input.dim() >= 3 && input.size(1) == channels, kName, ": an input of shape ", input.sizes(),
-              " does not have the ", channels, " channels of a weight of shape ", weight.sizes(), " in ", groups,
-              " groups");
+  TORCH_CHECK(input.dim() >= 3 && input.size(1) == channels, kName, ": expected an input with ", channels,
+              " channels, as the weight of shape ", weight.sizes(), " has in ", groups, " groups, but got the shape ",
+              input.sizes());
   const OutputSpec output =
       meta_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
   expect(kName, "grad_output", grad, output.sizes, output.dtype);

@@ -54,8 +54,9 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
   const int64_t width = grad_output.size(-1);
   const at::Tensor places = indices.contiguous();
   const at::Tensor gradient = grad_output.contiguous();
-  TORCH_CHECK(gradient.numel() == places.numel() * width, kEmbeddingBackward.name, ": a gradient of shape ",
-              grad_output.sizes(), " does not fit indices of shape ", indices.sizes());
+  TORCH_CHECK(gradient.numel() == places.numel() * width, kEmbeddingBackward.name,
+              ": expected a gradient with a row for each index, and indices of shape ", indices.sizes(),
+              ", but got a gradient of shape ", grad_output.sizes());
   at::Tensor result = make_output({num_weights, width}, {}, grad_output.options());
   launch_raw(kEmbeddingBackward.name, device, &raw::embedding_backward,
              raw::EmbeddingBackwardArguments{gradient.scalar_type(), kernel_address(gradient), kernel_address(places),
@@ -159,7 +160,8 @@ void check_bags(const char* name, const at::Tensor& grad, const at::Tensor& indi
 void check_rows_on_engine(const char* name, const at::Tensor& grad, const at::Tensor& offset2bag) {
   TORCH_CHECK(offset2bag.numel() == 0 ||
                   (offset2bag.min().item<int64_t>() >= 0 && offset2bag.max().item<int64_t>() < grad.size(0)),
-              name, ": offset2bag names a bag that the gradient of ", grad.size(0), " rows does not have");
+              name, ": expected offset2bag to have numbers of at least 0 and below ", grad.size(0),
+              ", the rows of the gradient; pass what the forward operator returned");
 }
 
 OutputSpec meta_dense_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,

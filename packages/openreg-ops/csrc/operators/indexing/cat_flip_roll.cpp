@@ -35,8 +35,9 @@ OutputSpec meta_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_s
   c10::DimVector sizes(input_sizes);
   const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size())));
   const int64_t length = sizes.empty() ? 1 : sizes[place];
-  TORCH_CHECK(size >= 0 && size <= length && step > 0, op::unfold_backward::name, ": windows of ", size,
-              " elements, one every ", step, ", do not fit into a dimension of ", length);
+  TORCH_CHECK(size >= 0 && size <= length && step > 0, op::unfold_backward::name, ": expected windows of at most ",
+              length, " elements, the size of the dimension, and a positive step, but got windows of ", size,
+              " and the step ", step);
   if (!sizes.empty()) {
     sizes[place] = (length - size) / step + 1;
   }

@@ -18,7 +18,7 @@ void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::
   TORCH_CHECK(log_probs.dim() == 3, "ctc_loss: log_probs must be (steps, batch, classes), but has the shape ",
               log_probs.sizes());
   TORCH_CHECK(targets.dim() == 1 || targets.dim() == 2,
-              "ctc_loss: targets must have a dimension or two, but have the shape ", targets.sizes());
+              "ctc_loss: targets must have 1 or 2 dimensions, but have the shape ", targets.sizes());
   TORCH_CHECK(log_probs.numel() > 0, "ctc_loss: log_probs must not be empty, but has the shape ", log_probs.sizes());
   const int64_t batch = log_probs.size(1);
   TORCH_CHECK(blank >= 0 && blank < log_probs.size(2), "blank must be in label range");

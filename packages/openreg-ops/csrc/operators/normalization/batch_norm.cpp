@@ -28,7 +28,7 @@ Specs meta_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor b
                       MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
   check_channels(op::native_batch_norm::name, input, {weight, bias, running_mean, running_var});
   TORCH_CHECK(training || (is_given(running_mean) && is_given(running_var)), op::native_batch_norm::name,
-              ": in evaluation running_mean and running_var must be given");
+              ": expected running_mean and running_var in evaluation; pass both, or training=True");
   // In evaluation nothing is saved, and PyTorch returns empty tensors.
   const OutputSpec saved =
       output_of({training ? input.size(1) : 0}, statistics_type(input, weight, bias, running_mean, running_var));
@@ -87,7 +87,8 @@ Specs meta_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, 
   expect_spare("running_mean", running_mean);
   expect_spare("running_var", running_var);
   const auto expect_pair = [&](const char* of_mean, MaybeTensor mean, const char* of_deviation, MaybeTensor deviation) {
-    TORCH_CHECK(is_given(mean) && is_given(deviation), kName, ": ", of_mean, " and ", of_deviation, " are missing");
+    TORCH_CHECK(is_given(mean) && is_given(deviation), kName, ": ", of_mean, " and ", of_deviation,
+                " are missing; pass both");
     expect(kName, of_mean, mean, parameter.sizes, parameter.dtype);
     expect(kName, of_deviation, deviation, parameter.sizes, parameter.dtype);
   };

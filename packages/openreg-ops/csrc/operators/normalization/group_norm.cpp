@@ -16,8 +16,8 @@ void check_operands(const char* name, const at::Tensor& input, MaybeTensor weigh
   TORCH_CHECK(groups > 0 && c % groups == 0,
               "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
               input.sizes(), " and num_groups=", groups);
-  TORCH_CHECK(input.numel() == n * c * hxw, name, ": an input of shape ", input.sizes(), " is not ", n, " x ", c, " x ",
-              hxw, " elements");
+  TORCH_CHECK(input.numel() == n * c * hxw, name, ": expected an input of ", n, " x ", c, " x ", hxw,
+              " elements, but got the shape ", input.sizes());
   for (const auto& parameter : {weight, bias}) {
     TORCH_CHECK(!is_given(parameter) || (parameter->dim() == 1 && parameter->numel() == c), name,
                 ": expected weight and bias to be vectors of ", c, " elements, but got ", parameter->sizes());

@@ -95,7 +95,7 @@ class StepOperandChecks {
                 "; make groups of one type and device, or construct the optimizer without fused=True");
     TORCH_CHECK(tensor.is_non_overlapping_and_dense(), name_, " on ", tensor.device(), ": ", what, "[", index,
                 "] has the shape ", tensor.sizes(), " and the strides ", tensor.strides(),
-                ", but has to be dense: its elements may lie neither in one place nor apart; pass a copy, as "
+                ", but has to be dense, without elements that share memory and without gaps; pass a copy, as "
                 ".contiguous() makes it, or construct the optimizer without fused=True");
   }
 

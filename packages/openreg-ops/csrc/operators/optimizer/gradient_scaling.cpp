@@ -29,7 +29,7 @@ void check_unscale(at::TensorList gradients, const at::Tensor& found_inf, const 
                 "; cast it to float16, bfloat16, float32 or float64.");
     TORCH_CHECK(at::has_internal_overlap(gradient) != at::MemOverlap::Yes, kName, " on ", c10::Device(device),
                 ": a gradient has the shape ", gradient.sizes(), " and the strides ", gradient.strides(),
-                ", so that several elements are one number, which can lose its scale only once; clone() it.");
+                ", so that several elements share one number, which can be unscaled only once; clone() it.");
   }
 }
 

@@ -67,7 +67,8 @@ void check_gradient(const char* name, const at::Tensor& grad, const at::Tensor& 
 c10::DimVector pooled_sizes(const at::Tensor& self, c10::IntArrayRef last) {
   TORCH_CHECK(
       self.dim() == static_cast<int64_t>(last.size()) + 1 || self.dim() == static_cast<int64_t>(last.size()) + 2,
-      "expected an input of ", last.size() + 1, " or ", last.size() + 2, " dimensions, but got ", self.sizes());
+      "fractional_max_pool: expected an input of ", last.size() + 1, " or ", last.size() + 2, " dimensions, but got ",
+      self.sizes());
   return with_last_sizes(self, last).sizes;
 }
 
@@ -113,7 +114,8 @@ void check_indices_on_engine(const at::Tensor& self, const at::Tensor& indices) 
     const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
     const auto [least, greatest] = at::aminmax(indices);
     TORCH_CHECK(least.template item<int64_t>() >= -1 && greatest.template item<int64_t>() < places, Op::name,
-                ": an index is beyond the ", places, " elements of a plane of the input");
+                ": expected indices of at least -1 and below ", places,
+                ", the elements of a plane of the input; pass the indices that the forward operator returned");
   }
 }
 at::Tensor& max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,

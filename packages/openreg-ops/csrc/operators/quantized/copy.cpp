@@ -59,7 +59,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   at::Tensor source = integers_of(self);
   if (is_below_byte(self.scalar_type())) {
     TORCH_CHECK(self.sizes() == dst.sizes() && is_whole(self) && is_whole(dst), kCopyFrom, ": tensors of ",
-                self.scalar_type(), " are copied as a whole; copy no view of one");
+                self.scalar_type(), " can only be copied as a whole; copy the tensor, not a view of it");
   } else if (self.sizes() != dst.sizes()) {
     source = source.expand(dst.sizes());
   }

@@ -42,7 +42,7 @@ void pack(const c10::OperatorHandle& op, Stack* stack) {
 void throw_unsupported_legacy(const c10::OperatorHandle& op, Stack* /*stack*/) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, op.operator_name(),
-      ": the openreg device does not take weights that this operator packs or takes; use "
+      ": the openreg device does not support the weights that this operator packs or takes; use "
       "torch.ao.nn.quantized.dynamic, or torch.ops.quantized.linear_prepack and linear_dynamic");
 }
 

@@ -46,7 +46,7 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t storage_of
 // quantizer, and crashes when it is used.
 at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype) {
   TORCH_CHECK_NOT_IMPLEMENTED(dtype == self.scalar_type(),
-                              "aten::view.dtype: a quantized tensor on openreg is no view of ", dtype,
+                              "aten::view.dtype: a quantized tensor on an openreg device cannot be viewed as ", dtype,
                               "; take its integers with .int_repr()");
   return self.alias();
 }

@@ -41,7 +41,7 @@ OutputSpec transformed(const at::Tensor& self, std::vector<int64_t> sizes, c10::
 }
 
 c10::DimVector wrap_dims(c10::IntArrayRef dims, const at::Tensor& self) {
-  TORCH_CHECK(!dims.empty(), "Fourier transform of no dimension; name at least one");
+  TORCH_CHECK(!dims.empty(), "fft: expected at least one dimension to transform, but got none");
   c10::DimVector wrapped(dims);
   at::maybe_wrap_dims(wrapped, self.dim());
   return wrapped;
