@@ -45,6 +45,13 @@ def crash():
     ctypes.string_at(0)
 
 
+def crash_after_a_crash():
+    for number in range(100):
+        print(f"line {number}")
+    print("Fatal Python error: of a child", flush=True)
+    crash()
+
+
 def leave(status):
     print("before the exit")
     sys.exit(status)

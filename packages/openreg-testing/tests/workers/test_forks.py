@@ -119,12 +119,21 @@ def test_a_crash_is_reported_with_its_signal_and_stack(worker, limit):
     assert "in crash" in lost.output
 
 
+def test_a_crash_is_reported_with_its_stack_after_the_crash_of_a_child(worker):
+    """The worker writes 100 lines and the report of a child's crash before it crashes itself."""
+    lost = worker.ask(("crash_after_a_crash",))
+    lines = lost.output.splitlines()
+    assert lines[10].startswith("Fatal Python error: Segmentation fault")
+    assert lines[7:10] == ["line 99", "Fatal Python error: of a child", "before the crash"]
+    assert "in crash" in lost.output
+
+
 def test_the_output_of_a_crash_is_that_of_its_request(worker):
     worker.ask(("say", "an earlier request"))
     assert "an earlier request" not in worker.ask(("crash",)).output
 
 
-@pytest.mark.parametrize(("way", "output"), [("leave", "before the exit\n"), ("leave_at_once", "")])
+@pytest.mark.parametrize(("way", "output"), [("leave", "before the exit"), ("leave_at_once", "")])
 def test_an_exit_is_reported_with_its_status_and_output(worker, way, output):
     assert worker.ask((way, 3)) == Lost("ended with status 3", output)
 

@@ -60,7 +60,7 @@ class Lost:
     """The end of a worker that returned no value for a request."""
 
     reason: str  # a clause such as "crashed with SIGSEGV"
-    output: str  # the last lines that the worker wrote; after a crash, its stack
+    output: str  # the last lines that the worker wrote; after a crash, its stack and a few lines before it
 
 
 class _ProcessHandle(Protocol):
@@ -136,7 +136,7 @@ class Worker:
         size = os.fstat(self._output.fileno()).st_size
         if HAS_PREAD:
             text = os.pread(self._output.fileno(), size - self._written, self._written)
-        else:  # reading moves the position at which the worker writes, but only to the end, where it already is
+        else:  # the worker shares the file position; reading up to the end leaves it where the worker left it
             self._output.seek(self._written)
             text = self._output.read()
         self._written += len(text)
@@ -327,7 +327,8 @@ class SpawnServer:
     """A server that starts a new interpreter for each worker, for systems and processes that cannot fork.
 
     ``serve`` is the name of a function, "module:function". Alternatively, ``command`` is a program that calls
-    ``attend(serve)`` itself. Raises ValueError unless exactly one of them is set.
+    ``attend(serve)`` itself, which serves requests until the process ends. Raises ValueError unless exactly one of them
+    is set.
     """
 
     def __init__(self, serve: str = "", *, command: Sequence[str] = ()) -> None:
@@ -341,7 +342,8 @@ class SpawnServer:
     def worker(self, environment: Mapping[str, str] | None = None) -> Worker:
         """Starts a worker with ``environment`` added to the environment variables of this process."""
         token = secrets.token_hex()
-        # Linux signals the end of the thread that started the worker. Only a main thread ends together with the client.
+        # A worker asks Linux for a signal when its parent ends. Linux sends it when the thread that started the worker
+        # ends, so only workers that a main thread started ask for it (client != 0).
         client = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         output = tempfile.TemporaryFile()  # noqa: SIM115  (the worker closes it)
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -431,11 +433,14 @@ def _left(deadline: float | None) -> float | None:
 
 
 def _relevant_lines(output: str) -> str:
-    """Returns the last lines of an output; after a crash, the lines of its stack, the innermost call first."""
+    """Returns the last lines of an output; after a crash, the stack that faulthandler wrote and a few lines before it.
+
+    The stack begins with the innermost call. A child of the worker may have crashed before it; the last crash counts.
+    """
     lines = [line for line in output.splitlines() if not line.startswith("Extension modules:")]
-    for number, line in enumerate(lines):
-        if line.startswith("Fatal Python error"):
-            lines = lines[max(0, number - _LINES_BEFORE_A_CRASH) : number + _LAST_LINES]
+    crashes = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
+    if crashes:
+        lines = lines[max(0, crashes[-1] - _LINES_BEFORE_A_CRASH) : crashes[-1] + _LAST_LINES]
     return "\n".join(lines[-_LAST_LINES - _LINES_BEFORE_A_CRASH :]).strip()
 
 

@@ -28,7 +28,7 @@ from . import wire
 from ._platform import IS_POSIX, close_after_fork, signal_at_end_of_parent
 from .fork_safety import can_fork
 
-ADDRESS = "TESTING_WORKERS_ASKER"  # where a started worker connects, as port:token:process of the client
+ADDRESS = "TESTING_WORKERS_CLIENT"  # where a started worker connects, as port:token:process of the client
 REPLY = struct.Struct("!iq")  # a reply of the server: an error number, and a process id or exit status
 PATIENCE = 5.0  # seconds for a step that takes milliseconds, such as exiting when the connection has ended
 _IMPORT_PATIENCE = 60.0
@@ -244,7 +244,7 @@ def wait_for(process: int, patience: float) -> int | None:
 
 
 def attend(serve: Callable[[Any], Any]) -> NoReturn:
-    """Serves the requests of the ``SpawnServer`` that started this process, and ends the process.
+    """Serves the requests of the ``SpawnServer`` that started this process, then ends the process.
 
     Raises RuntimeError in any other process.
     """
