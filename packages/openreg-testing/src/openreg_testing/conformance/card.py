@@ -17,8 +17,8 @@ from .manifest import Exclusion
 from .operators.scorecard import Scorecard
 
 SCHEMA = "openreg-testing conformance 1"
-Status = Literal["passed", "failed", "excused", "skipped"]
-STATUSES: tuple[Status, ...] = ("passed", "failed", "excused", "skipped")
+Status = Literal["passed", "failed", "expected failure", "skipped"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "expected failure", "skipped")
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class ConformanceResult:
 
     suite: str
     name: str  # suite::test
-    status: Status  # excused: it failed, as the manifest (the file of the backend's expected failures) lists
+    status: Status  # expected failure: it failed, as the manifest (the file of the backend's expected failures) lists
     reason: str = ""  # why it failed or was skipped
-    promises: tuple[
-        str, ...
-    ] = ()  # the rows of the hook table that the test covers: keys of openreg-doctor's hooks.toml
+    # The rows of the hook table that the test covers, by their keys in openreg-doctor's hooks.toml. The JSON report has
+    # this name.
+    promises: tuple[str, ...] = ()
     seconds: float = 0.0
     excluded: bool = False  # True: skipped because the manifest says so
 
@@ -108,7 +108,7 @@ class Card:
         return {
             "passed": total["passed"],
             "failed": total["failed"],
-            "skipped": total["skipped"] + total["excused"],
+            "skipped": total["skipped"] + total["expected failure"],
             "failed_tests_json": json.dumps(failed),
         }
 
@@ -118,7 +118,7 @@ def _operator_results(card: Scorecard) -> Iterator[ConformanceResult]:
     for report in card.reports:
         reason = "; ".join(f"{check}: {text}" for check, text in report["failures"].items())
         expected_failure = card.manifest.operator(report["name"]).fails
-        status: Status = "passed" if not reason else "excused" if expected_failure else "failed"
+        status: Status = "passed" if not reason else "expected failure" if expected_failure else "failed"
         name = f"operators::{report['name']}::{report['dtype']}"
         yield ConformanceResult("operators", name, status, reason, (), report.get("seconds", 0.0))
 
@@ -126,12 +126,13 @@ def _operator_results(card: Scorecard) -> Iterator[ConformanceResult]:
 def apply_exclusion(
     suite: str, name: str, outcome: str, reason: str, known: Exclusion, **others: Any
 ) -> tuple[ConformanceResult, str]:
-    """Applies the manifest's entry `known` to a test.
+    """Applies what the manifest lists about a test, `known`, to its outcome.
 
-    Returns the result, and a problem if the entry is no longer needed, else "".
+    Returns the result, and a problem if the test passes although a failure is expected, else "". Without `strict` in
+    the manifest that is no problem.
     """
     if outcome == "failed" and known.fails:
-        return ConformanceResult(suite, name, "excused", f"{known.fails} ({reason})", **others), ""
+        return ConformanceResult(suite, name, "expected failure", f"{known.fails} ({reason})", **others), ""
     needless = outcome == "passed" and known.fails and known.strict
     note = (
         f"{name}: the manifest lists an expected failure ({known.fails}), but the test passes; delete the entry"

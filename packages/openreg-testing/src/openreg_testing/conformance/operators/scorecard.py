@@ -122,14 +122,14 @@ class Scorecard:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
 
     def row(self, dtype: str) -> tuple[int | None, ...]:
-        """Returns the numbers of entries of one dtype: run, passed, failed, excepted, native and fallen back.
+        """Returns the numbers of entries of one dtype: run, passed, failed, expected failures, native, fallen back.
 
         The last two are None if the backend does not count fallbacks.
         """
         reports = [report for report in self.reports if report["dtype"] == dtype]
         failed = [report for report in reports if report["failures"]]
-        excepted = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
-        counts = len(reports), len(reports) - len(failed), len(failed) - excepted, excepted
+        expected = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
+        counts = len(reports), len(reports) - len(failed), len(failed) - expected, expected
         if not self.counts_fallbacks():
             return (*counts, None, None)
         fell_back = sum(bool(report.get("fell_back")) for report in reports)
@@ -137,7 +137,7 @@ class Scorecard:
 
     def as_dictionary(self) -> dict[str, Any]:
         """Returns everything as a dictionary for JSON."""
-        names = ("run", "passed", "failed", "excepted", "native", "fell_back")
+        names = ("run", "passed", "failed", "expected_failures", "native", "fell_back")
         return {
             "entries": self.entries,
             "scores": {dtype: dict(zip(names, self.row(dtype), strict=True)) for dtype in self.dtypes()},
@@ -157,7 +157,7 @@ class Scorecard:
         """Prints the counts, and with `with_problems` the problems."""
         console = console or Console()
         table = Table(title=f"{self.entries} entries of PyTorch's table of operators", title_justify="left")
-        for name in ("dtype", "run", "passed", "failed", "excepted", "native", "fell back"):
+        for name in ("dtype", "run", "passed", "failed", "expected failures", "native", "fell back"):
             table.add_column(name, justify="left" if name == "dtype" else "right")
         for dtype in self.dtypes():
             table.add_row(dtype, *("?" if number is None else str(number) for number in self.row(dtype)))
