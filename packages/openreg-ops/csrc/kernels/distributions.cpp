@@ -26,7 +26,7 @@ using RandomNumber = std::conditional_t<std::is_same_v<Value, double>, double, f
 template <class Value, class Make>
 void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
   using Number = RandomNumber<Value>;
-  fill_each<Value, kValuesPerStep<Value>>(out, start, [make](const RandomBits& bits, size_t i) {
+  fill_each<Value, kValuesPerCounter<Value>>(out, start, [make](const RandomBits& bits, size_t i) {
     constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
     return make(std::max(uniform_number<Number>(bits, i), kSmallest));
   });
@@ -69,16 +69,16 @@ void fill_integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, 
 
 void normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
-    fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, start,
-                                                    [mean, deviation](const RandomBits& bits, auto& values) {
-                                                      draw_normal<scalar_t>(bits, values, mean, deviation);
-                                                    });
+    fill_random<scalar_t, kValuesPerCounter<scalar_t>>(out, start,
+                                                       [mean, deviation](const RandomBits& bits, auto& values) {
+                                                         draw_normal<scalar_t>(bits, values, mean, deviation);
+                                                       });
   });
 }
 
 void log_normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "log_normal_", [&] {
-    constexpr int kCount = kValuesPerStep<scalar_t>;
+    constexpr int kCount = kValuesPerCounter<scalar_t>;
     fill_random<scalar_t, kCount>(out, start, [mean, deviation](const RandomBits& bits, auto& values) {
       std::array<RandomNumber<scalar_t>, kCount> logarithms;
       draw_normal<RandomNumber<scalar_t>>(bits, logarithms, mean, deviation);

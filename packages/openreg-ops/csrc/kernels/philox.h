@@ -11,11 +11,11 @@
 
 namespace openreg::ops::raw {
 
-// The result of one step of the generator: the 128 random bits of one counter.
+// The result of the generator for one value of the counter: 128 random bits.
 using RandomBits = std::array<uint32_t, 4>;
 
-// Returns the random bits of a counter. `seed` is the key. The counter has 128 bits, of which the upper half is zero
-// here.
+// Returns the random bits of one value of the counter. `seed` is the key. The counter has 128 bits, of which the upper
+// half is zero here.
 inline RandomBits philox(uint64_t seed, uint64_t counter) {
   constexpr int kRounds = 10;
   constexpr uint64_t kMultiplier0 = 0xD2511F53;
@@ -36,17 +36,18 @@ inline RandomBits philox(uint64_t seed, uint64_t counter) {
   return bits;
 }
 
-// Returns word `i` of the two 64-bit words of a step.
+// Returns word `i` of the two 64-bit words of the bits.
 inline uint64_t long_word(const RandomBits& bits, size_t i) {
   return (static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1];
 }
 
-// The number of random numbers of type Value that one step gives. A double takes 64 bits, all other types take 32.
+// The number of random numbers of type Value that the bits of one counter value give. A double takes 64 bits, all other
+// types take 32.
 template <class Value>
-constexpr int kValuesPerStep = std::is_same_v<Value, double> ? 2 : 4;
+constexpr int kValuesPerCounter = std::is_same_v<Value, double> ? 2 : 4;
 
-// Returns number `i` of a step, uniform in [0, 1). Value represents it exactly, so that a conversion to Value cannot
-// round it up to 1. The result is a double for double, else a float.
+// Returns number `i` from the bits, uniform in [0, 1). Value represents it exactly, so that a conversion to Value
+// cannot round it up to 1. The result is a double for double, else a float.
 template <class Value>
 auto uniform_number(const RandomBits& bits, size_t i) {
   if constexpr (std::is_same_v<Value, double>) {

@@ -16,35 +16,36 @@
 
 namespace openreg::ops::kernels {
 
-using raw::kValuesPerStep;
+using raw::kValuesPerCounter;
 using raw::long_word;
 using raw::RandomBits;
 using raw::uniform_number;
 
-// Fills a CPU tensor on all OpenMP threads. `draw(bits, values)` computes kPerStep consecutive elements from one step
-// of the generator (128 random bits). Step i, counted from `start`, gives the elements from kPerStep * i on.
-template <class Value, int kPerStep, class Draw>
+// Fills a CPU tensor on all OpenMP threads. `draw(bits, values)` computes kPerCounter consecutive elements from the
+// generator's 128 random bits for one counter value. The i-th value from `start` on gives the elements from
+// kPerCounter * i on.
+template <class Value, int kPerCounter, class Draw>
 void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
-  constexpr int64_t kStepsPerThread = 4096;
+  constexpr int64_t kCountersPerThread = 4096;
   at::Tensor dense = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
   Value* data = dense.mutable_data_ptr<Value>();
   const int64_t count = dense.numel();
-  const int64_t steps = (count + kPerStep - 1) / kPerStep;
-  for_each_item(steps, kStepsPerThread, [&, seed = start.seed(), offset = start.offset()](int64_t step) {
-    std::array<Value, kPerStep> values;
-    draw(raw::philox(seed, offset + static_cast<uint64_t>(step)), values);
-    const int64_t first = step * kPerStep;
-    std::copy_n(values.begin(), std::min<int64_t>(kPerStep, count - first), data + first);
+  const int64_t counters = (count + kPerCounter - 1) / kPerCounter;
+  for_each_item(counters, kCountersPerThread, [&, seed = start.seed(), offset = start.offset()](int64_t index) {
+    std::array<Value, kPerCounter> values;
+    draw(raw::philox(seed, offset + static_cast<uint64_t>(index)), values);
+    const int64_t first = index * kPerCounter;
+    std::copy_n(values.begin(), std::min<int64_t>(kPerCounter, count - first), data + first);
   });
   if (!dense.is_same(out)) {
     out.copy_(dense);
   }
 }
 
-// Same as `fill_random()`, except that `number(bits, i)` computes element i of a step.
-template <class Value, int kPerStep, class Number>
+// Same as `fill_random()`, except that `number(bits, i)` computes element i from the bits of one counter value.
+template <class Value, int kPerCounter, class Number>
 void fill_each(at::Tensor& out, runtime::PhiloxState start, Number number) {
-  fill_random<Value, kPerStep>(out, start, [number](const RandomBits& bits, auto& values) {
+  fill_random<Value, kPerCounter>(out, start, [number](const RandomBits& bits, auto& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<Value>(number(bits, i));
     }

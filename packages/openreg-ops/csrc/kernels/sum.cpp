@@ -172,7 +172,7 @@ using Whole = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 
 }  // namespace
 
-bool sum_serves(Type input_type, Type output_type) {
+bool sum_supports(Type input_type, Type output_type) {
   return (input_type == output_type && contains(Floats(), input_type)) ||
          (output_type == Type::Float && contains(Widening(), input_type)) ||
          (output_type == Type::Long && contains(Whole(), input_type));

@@ -23,7 +23,7 @@ struct SumArguments {
 
 // Returns true if sum() supports these types: a floating-point input and an output of its type, a half or bfloat16
 // input and a float output, or an integer or bool input and an int64 output.
-bool sum_serves(Type input_type, Type output_type);
+bool sum_supports(Type input_type, Type output_type);
 
 void sum(const SumArguments& arguments);
 

@@ -38,7 +38,7 @@ void check_mean(const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /
 // that are converted first, and those that may overlap the output.
 bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                     std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
-  if (!raw::sum_serves(self.scalar_type(), out.scalar_type()) ||
+  if (!raw::sum_supports(self.scalar_type(), out.scalar_type()) ||
       at::get_overlap_status(self, out) != at::MemOverlapStatus::No) {
     return false;
   }
