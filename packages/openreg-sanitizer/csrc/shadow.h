@@ -37,7 +37,8 @@ class Shadow {
   // Notes that another stream uses the allocation that contains the address, as Tensor.record_stream() does.
   void record_stream(uintptr_t address, const StreamName& stream);
   // Ends the allocation that contains the address. Returns the accesses of tasks that may still run when the allocator
-  // reuses the memory: nothing orders them before the owning stream's next task, and their stream was not recorded.
+  // reuses the memory, because nothing orders these tasks before the owning stream's next one, and record_stream() was
+  // not called for their stream.
   std::vector<Access> free(uintptr_t address, uint32_t stack);
 
   // Adds an access of a task. Returns the ways in which it is wrong, by itself or together with earlier accesses.
@@ -53,13 +54,13 @@ class Shadow {
   void set_red_zone(const RedZone& zone);
   // Returns the red zone of the allocation that contains the address, or one without bytes if there is none.
   RedZone red_zone(uintptr_t address) const;
-  // Returns the red zone that a task outside of a graph must not change when it makes this access. It has no bytes if
-  // nothing orders its fill before the task, and in a private pool, where only a replay fills it. `clock` is that of
-  // the task.
+  // Returns the red zone of the accessed allocation if it is certainly filled when a task outside of a graph makes this
+  // access, so that the task must not change it. Returns one without bytes if nothing orders the fill before the task,
+  // or if the allocation is in a private pool, whose red zones only replays fill. `clock` is that of the task.
   RedZone filled_red_zone(const Access& access, const VectorClock& clock) const;
 
-  // Returns true if the next task of the owning stream may write to the allocation at the address: each access to
-  // former allocations of its memory happens before that task.
+  // Returns true if the next task of the owning stream may write to the allocation at the address, because no task may
+  // then still access its memory through a former allocation.
   bool is_unused(uintptr_t address) const;
   // Returns a number that is unique to the allocation at the address. 0: there is none, or it is private.
   uint64_t generation(uintptr_t address) const;

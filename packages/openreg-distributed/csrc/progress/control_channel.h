@@ -7,21 +7,23 @@
 namespace openreg::distributed {
 
 // Carries control messages (messages about operations, without their data; control_message.h) between the ranks of a
-// group, in order for each pair of ranks. The strings are those of encode(). Thread-safe.
+// group, in order for each pair of ranks. A message is a string of encode(). Thread-safe.
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
 
-  // Sends a message. May block while the peer is far behind. Throws std::exception if the peer has exited.
+  // Sends a message. May block while the peer is far behind; close() ends that, and drops the message. Throws
+  // std::exception if the peer has exited.
   virtual void send(int peer, const std::string& message) = 0;
   // Sends a message if that is possible without blocking; otherwise drops it. Never throws.
   virtual void try_send(int peer, const std::string& message) noexcept = 0;
-  // Blocks until the next message of a peer has arrived; returns nothing once the channel is closed. At most one thread
-  // receives from a peer. Throws std::exception if the peer has exited.
+  // Blocks until the next message of a peer has arrived; returns nothing once the channel is closed. Any bytes may
+  // follow the message in the returned string; decode() ignores them. At most one thread receives from a peer. Throws
+  // std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, transfers of data that
-  // the group's transport (the c10d backend that moves bytes between ranks, Gloo) has not completed fail soon
-  // afterwards.
+  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, data transfers that are
+  // incomplete also fail soon afterwards. These are transfers of the group's transport, the c10d backend that moves the
+  // bytes between ranks (Gloo).
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

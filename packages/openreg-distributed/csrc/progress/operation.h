@@ -106,6 +106,7 @@ enum class OperationStatus : uint8_t {
 // the operation retains tensors until the transport is done.
 class Operation {
  public:
+  // The function that hands the operation to the transport. The progress engine calls it when the operation begins.
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
   // `post` hands the operation to the transport, which calls ProgressEngine::transport_done() once, on any thread.

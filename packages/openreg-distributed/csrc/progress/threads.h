@@ -13,7 +13,7 @@ namespace openreg::distributed {
 // The owner of all threads of this library. A thread that has ended is joined when the next one is started, or when the
 // process exits. No thread is detached. Thread-safe.
 //
-// join() has a time limit, because a thread may wait for a device that waits for a rank that has exited.
+// join() has a time limit: a thread may wait for a device, and the device for a rank that has exited.
 class Threads {
  public:
   // Returns the one instance. It is never destroyed, because a thread may outlive the destructors of statics.

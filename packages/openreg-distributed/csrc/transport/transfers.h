@@ -27,10 +27,10 @@ inline std::chrono::milliseconds transport_limit(std::chrono::milliseconds timeo
 // Returns an error message without the stack that c10 appends to it.
 std::string first_paragraph(const std::string& message);
 
-// Returns the function that hands an operation to the transport. It starts all transfers, and
-// ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for send and
-// receive, for which Gloo has no future, so a thread of ProgressEngine::wait_threads() waits for each. Does not own
-// the transport.
+// Returns the function that hands an operation to the transport (Operation::Post). It starts all transfers, and
+// ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for sends and
+// receives. Gloo's Work has no c10 Future for these, so a thread of ProgressEngine::wait_threads() waits for each
+// transfer. Does not own the transport.
 Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
                          std::vector<Transfer> transfers, bool are_messages);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the hook table, which lists what PyTorch uses of a backend: hooks.toml, and rows that its packages add.
+"""Reads the hook table, which lists what a backend provides and PyTorch uses: hooks.toml, and rows of its packages.
 
 A row is a hook, a name or a registration. hooks.toml names the files of openreg that implement it, as models to copy
 from.

@@ -25,7 +25,8 @@ namespace openreg::ops {
 // that no device has.
 c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
 
-// Calls `visit(tensor)` for every defined tensor in a boxed argument.
+// Calls `visit(tensor)` for every tensor in a boxed argument. Tensors of a TensorList may be undefined; other undefined
+// tensors are skipped.
 template <class Visit>
 void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
   if (value.isTensor()) {
@@ -72,8 +73,8 @@ c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
 orAccess access_of(const c10::Argument& argument);
 
 // Throws c10::Error, with PyTorch's message, if an operand on top of the stack is not on `device`. Accepts a 0-dim CPU
-// tensor as a number, unless the operator writes it or it is quantized. Accepts all operands of the operators that take
-// some on the host (a list in boxed_cpu_call.cpp).
+// tensor as a number, unless the operator writes it or it is quantized. Does not check operators that take some of
+// their operands on the host (kTakeHostOperands in boxed_cpu_call.cpp).
 void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
 
 // Returns the dispatch key of the CPU kernel: QuantizedCPU if an operand is quantized, else CPU.
@@ -98,7 +99,8 @@ class BoxedCpuCall {
   // Returns the operands that such a caller reports to observers, by runtime::launch(). Null if no observer requires
   // them. Results that the kernel allocates are not among them, because they are copied to the device.
   const runtime::Operands* operands() const { return aliases_.operands(); }
-  // Replaces the arguments on the caller's stack by results on the device. Returns the number of bytes copied to it.
+  // Replaces the arguments on the caller's stack by results on the device. Returns the number of bytes that were copied
+  // to the device.
   size_t finish();
 
  private:

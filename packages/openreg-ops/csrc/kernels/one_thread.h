@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A guard that makes kernels run on one thread: in a dry run (launch/dry_run.h), or so that additions have a fixed
-// order (launch/deterministic.h).
+// A guard that makes kernels run on one thread: in a dry run (a call of a kernel for its checks alone,
+// launch/dry_run.h), or so that writes and additions have a fixed order (launch/deterministic.h).
 #pragma once
 
 namespace openreg::ops::kernels {

@@ -32,14 +32,14 @@ struct Types {};
 using Floats = Types<float, double, Half, BFloat16>;
 using FloatsAndIntegers = Types<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 
-// Returns true if the list contains the C++ type of `type`.
+// Returns true if the list contains the C++ type that belongs to the dtype `type`.
 template <class... Values>
 constexpr bool contains(Types<Values...> /*list*/, Type type) {
   return ((kTypeOf<Values> == type) || ...);
 }
 
-// Calls `visitor(Value())` with the C++ type of `type`. Throws std::invalid_argument for a type that is not in the
-// list; the host excludes this by contains() before the launch.
+// Calls `visitor(Value())` with the C++ type that belongs to the dtype `type`. Throws std::invalid_argument for a dtype
+// that is not in the list; the host excludes this by contains() before the launch.
 template <class... Values, class Visitor>
 void visit(Types<Values...> /*list*/, Type type, Visitor&& visitor) {
   const bool found = ((kTypeOf<Values> == type && (visitor(Values()), true)) || ...);

@@ -24,16 +24,17 @@
 
 namespace openreg::ops {
 
-// Owned<T> owns an argument of type T. The host makes it from (value, aliases). The thread that executes the kernel
-// calls get(storages), which returns a T, once in each execution. That is the engine thread, or the calling thread in a
-// dry run (a call of the kernel on zero-filled stand-ins for its checks alone, dry_run.h). `storages` are those of that
-// execution.
+// Owned<T> owns an argument of type T. The host makes it from (value, aliases): runtime::Aliases makes the descriptors
+// of one launch. Each execution of the kernel calls get(storages) once, which returns a T: runtime::AliasStorages holds
+// the storages of the aliases of this execution. The engine thread executes the kernel; in a dry run (a call of the
+// kernel on zero-filled stand-ins for its checks alone, dry_run.h) the calling thread does.
 //
 // A tensor argument has an OperandDescriptor, which describes operands of any layout, sparse and quantized ones too.
 // Optional tensors and lists have a runtime::AliasRecord per tensor, which describes only strided tensors without a
 // quantizer.
 
-// Owns numbers, enums, Scalars, dtypes, and optionals of them by value.
+// Owns everything that contains no tensor and no reference by value: numbers, enums, Scalars, dtypes, optionals of
+// them, and arrays of bool.
 template <class T>
 struct Owned {
   using Decayed = std::remove_cv_t<std::remove_reference_t<T>>;
@@ -121,8 +122,8 @@ struct Owned<at::TensorList> {
   std::vector<at::Tensor> held;
 };
 
-// A list of tensors that the kernel writes. This type marks them as outputs (access_by_type()); the kernel gets a
-// TensorList.
+// A list of tensors that the kernel writes. This type marks them as outputs (access_by_type()). Its get() returns an
+// at::TensorList, which the kernel takes.
 struct OutputList {
   at::TensorList tensors;
 };

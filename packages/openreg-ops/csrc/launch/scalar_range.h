@@ -15,10 +15,11 @@
 namespace openreg::ops {
 
 // Throws c10::Error, in PyTorch's words, unless a tensor of the dtype can contain the number. Accepts every number if
-// the dtype is not in kCommonDtypes, because the kernel may reject that dtype altogether (sync_policy.h).
+// the dtype is not in kCommonDtypes (those that most kernels support), because the kernel may reject that dtype
+// altogether (sync_policy.h).
 void check_scalar_range(const at::Scalar& number, c10::ScalarType dtype);
 
-// Returns true if a number can be converted to the dtype, which may be any one, as kernels convert it.
+// Returns true if a kernel's conversion of the number to the dtype would not overflow. Accepts every dtype.
 bool converts_without_overflow(c10::ScalarType dtype, const at::Scalar& number);
 
 // Returns true if an argument is a number that cannot be converted to the dtype. Accepts small real numbers at once,

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice between synchronous and asynchronous launch. Asynchronous is the default: the call returns before the
 // kernel runs, and the kernel's exception becomes the device's sticky error, as on a GPU. So no kernel may throw for an
-// error that the host can detect. A kernel falls into one of three cases:
+// error that the host can detect. The kernel and its arguments determine the policy:
 //
 //   - KernelTraits::checked: the host's own checks find all errors except those in the data, as the conformance kit's
-//     check `arguments` shows, which repeats calls with one wrong or unusual argument. These launches are asynchronous.
+//     check `arguments` shows, which repeats calls with one wrong or unusual argument. These launches are asynchronous,
+//     except in the cases below.
 //   - Every other kernel has a dry run, a call of the kernel on zero-filled stand-ins on the calling thread
 //     (dry_run.h), before a launch whose signature (LaunchSignature) has not passed yet. If the dry run throws, the
-//     launch is synchronous: the kernel reads the real data, and the call rethrows its exception. This also holds for
-//     dtypes that a kernel may reject: KernelTraits::refused, and all that are in neither kCommonDtypes nor
-//     kQuantizedDtypes. Launches with sparse operands or with more than 64 MiB of operands have no dry run. Until their
-//     signature has passed they are synchronous, or throw in a capture.
-//   - If only the data show an error and the CPU or CUDA would throw at the call, each launch is synchronous. Examples
-//     are LAPACK's error code `info`, which CUDA's operators read back, too, and a zero divisor
-//     (KernelTraits::data_check).
+//     launch is synchronous: the kernel reads the real data, and the call rethrows its exception. A checked kernel is
+//     treated like this, too, if an operand has a dtype that the kernel may reject: one in KernelTraits::refused, or
+//     one in neither kCommonDtypes (those that most kernels support) nor kQuantizedDtypes. Launches with sparse
+//     operands or with more than 64 MiB of operands have no dry run. Until their signature has passed they are
+//     synchronous, or throw in a capture.
+//   - Kernels whose errors only the data show, and for which the CPU or CUDA would throw at the call
+//     (KernelTraits::data_check): launches that may have such an error are synchronous. Examples are LAPACK's error
+//     code `info`, which CUDA's operators read back, too, and a zero divisor.
+//   - A launch with a scalar argument that overflows the dtype is synchronous (any_overflows()).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -138,8 +141,8 @@ bool is_fraction(const T& argument) {
   return false;
 }
 
-// Returns the sync policy for a kernel with a data check, or `of_dtype` if that check needs no synchronous launch.
-// Other arguments are those of sync_policy().
+// Returns the sync policy for a kernel with a data check, or `of_dtype`, the policy without that check, if the check
+// needs no synchronous launch. Other arguments are those of sync_policy().
 template <class... Args>
 SyncPolicy sync_policy_for_check(DataCheck data_check, SyncPolicy of_dtype, std::optional<c10::ScalarType> dtype,
                                  const Args&... args) {
@@ -213,9 +216,10 @@ struct EnqueuedCall {
   }
 };
 
-// Launches the callable that `make(aliases)` returns, on the current stream of the device. `arguments` are all
-// arguments of the operator, with its outputs. A synchronous launch blocks and throws the kernel's exception. Throws
-// the errors of has_to_wait() and runtime::launch().
+// Launches the callable that `make(aliases)` returns, on the current stream of the device. `aliases` makes descriptors
+// of aliases at the launch. The callable makes the aliases from them in each execution; the AliasStorages that it gets
+// contain their bytes. `arguments` are all arguments of the operator, with its outputs. A synchronous launch blocks and
+// throws the kernel's exception. Throws the errors of has_to_wait() and runtime::launch().
 template <class Make, class... Args>
 void launch_with_policy(const char* name, c10::Device device, SyncPolicy policy, Make&& make,
                         const Args&... arguments) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that find the device of an operator's operands and throw if the operands are on several devices.
+// Functions that find the device of an operator's operands and throw if the operands are on several devices, and one
+// that finds the device of a factory function.
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -67,7 +68,7 @@ c10::Device device_of(const char* name, const Args&... args) {
   return *device;
 }
 
-// Throws c10::Error, in PyTorch's words, unless every operand is on `device`.
+// Throws c10::Error, whose message begins as PyTorch's, unless every operand is on `device`.
 template <class... Args>
 void check_same_device(const char* name, c10::Device device, const Args&... args) {
   const auto visit = [&](const at::Tensor& tensor) {
@@ -100,6 +101,6 @@ inline c10::Device factory_device(const char* name, std::optional<c10::Device> d
   return {runtime::kDeviceType, index};
 }
 
-using runtime::CurrentDevice;
+using runtime::CurrentDevice;  // the guard that makes such a device current
 
 }  // namespace openreg::ops

@@ -18,24 +18,25 @@
 namespace openreg::ops {
 
 // A redirection of the calling thread's allocations, until put() or the destructor. Guards of one thread may be nested;
-// only the innermost one redirects. Not thread-safe.
+// only the innermost one redirects, so a guard without outputs suspends the outer ones. Not thread-safe.
 class OutputRedirectGuard {
  public:
   // Takes at most kMost outputs, which are aliases (CPU tensors over the bytes of device tensors) and may be undefined.
-  // They must not overlap an operand. `buffer`, of one dimension, serves one request for its dtype and one dimension
-  // that is not longer. put() ignores it.
+  // They must not overlap an operand. `buffer` is a 1-dimensional tensor. The first request for a 1-dimensional tensor
+  // of its dtype with at most as many elements gets its memory. put() ignores it.
   explicit OutputRedirectGuard(std::initializer_list<at::Tensor> outputs, at::Tensor buffer = {});
   ~OutputRedirectGuard();
 
   OutputRedirectGuard(const OutputRedirectGuard&) = delete;
   OutputRedirectGuard& operator=(const OutputRedirectGuard&) = delete;
 
-  // Ends the redirection and copies each result into the output of its position, unless it is there. A result may be
-  // undefined if its output is.
+  // Ends the redirection, and copies each result into the output at the same position in the list, unless the result
+  // already lies in that output's memory. A result may be undefined if its output is.
   void put(std::initializer_list<at::Tensor> results);
 
-  // Returns a tensor for a request of this size and dtype, or an undefined one if no memory fits. The request is for
-  // `strides`, or without them for a dense tensor in `format`.
+  // Called by the kernels of at::empty and at::empty_strided for the guard's dispatch key. Returns a tensor for a
+  // request of this size and dtype, or an undefined one if no memory fits. The request is for `strides`, or without
+  // them for a dense tensor in `format`.
   at::Tensor take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
                   c10::MemoryFormat format);
 

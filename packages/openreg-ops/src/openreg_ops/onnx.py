@@ -34,7 +34,10 @@ _HALF = (onnx_ir.DataType.FLOAT16, onnx_ir.DataType.BFLOAT16)
 
 
 def translations() -> dict[Any, Callable[..., Any]]:
-    """Returns a table for ``custom_translation_table``, with a function of ONNX operators for each operator.
+    """Returns a table for ``custom_translation_table``.
+
+    It has a function for each operator of this package, which builds the ONNX operators that replace it. Operators of
+    the backward pass have none, because they are not exported.
 
     The functions require ONNX opset 18 or later. To add other operators, extend the table:
     ``{**openreg_ops.onnx.translations(), torch.ops.mine.op.default: mine}``.

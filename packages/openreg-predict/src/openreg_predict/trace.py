@@ -22,7 +22,7 @@ from torch.utils.module_tracker import ModuleTracker
 from openreg_predict.fused import NAMES, fused, run_on_meta
 from openreg_predict.work import NOTHING, OperatorWork, describe, name_of, tensors
 
-# The number of bytes to a multiple of which device allocators round sizes up.
+# Device allocators round sizes up to a multiple of this number of bytes.
 GRANULE = 512
 # The operators that read values of a tensor on the host. The host waits for the tasks that compute the tensor.
 _VALUE_READERS = ("aten::_local_scalar_dense", "aten::equal")
@@ -179,6 +179,7 @@ class Recorder(TorchDispatchMode):
             leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,))
         )
         work = describe(func, args, kwargs, result)
+        # NAMES has the names that reports show for the operators of fused().
         return OperatorCall(
             NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits
         )
@@ -194,7 +195,10 @@ class Recorder(TorchDispatchMode):
         return bool(self._assume) if operands[0].dtype == torch.bool or name == "aten::equal" else self._assume
 
     def _assumed_copy(self, name: str, source: Tensor) -> Tensor:
-        """Returns a CPU tensor filled with ``assume``, as ``tolist()`` reads it. Raises TraceError if there is none."""
+        """Returns a CPU tensor filled with ``assume``, for a copy to the CPU such as that of ``tolist()``.
+
+        Raises TraceError if there is no ``assume``.
+        """
         if self._assume is None:
             raise TraceError(_missing_values(name, source))
         return torch.full(source.shape, self._assume, dtype=source.dtype, device="cpu")
@@ -219,7 +223,7 @@ def _is_copy_to_host(name: str, operands: list[Tensor], kwargs: Mapping[str, Any
 def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_meta: bool) -> Any:
     """Runs an operator. Raises TraceError if it cannot run on ``meta``."""
     try:
-        result = run_on_meta(name, args) if is_meta else None
+        result = run_on_meta(name, args) if is_meta else None  # None: PyTorch's own meta function runs
         return func(*args, **kwargs) if result is None else result
     except (NotImplementedError, RuntimeError) as error:
         if not is_meta:
@@ -244,6 +248,7 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
     """Records the operators that run in the context. ``memory`` counts the tensors of the device type ``device``."""
     memory = Memory(device)
     recorder = Recorder(memory, assume)
+    # fused() keeps operators whole that accelerators run as one operator, but that PyTorch decomposes on meta.
     with fused(), _list_optimizers_on_meta(), recorder:
         yield recorder, memory
 
@@ -273,8 +278,8 @@ def trace(step: Callable[[], object], assume: float | None = None, warm_up: int 
     """Records one call of ``step``, whose tensors are on ``meta``, and returns the program.
 
     ``warm_up`` calls run before it, because the first step allocates gradients and the state of an optimizer. A storage
-    that was allocated outside of ``step`` counts from the first operator on that uses it. Raises :class:`TraceError`
-    for an operator that cannot run on ``meta``.
+    allocated outside of ``step`` counts as soon as an operator uses it. Raises :class:`TraceError` for an operator that
+    cannot run on ``meta``.
     """
     with recording("meta", assume) as (recorder, memory):
         for _ in range(warm_up):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The units of the caching allocator. A segment is one allocation of the driver. It is split into blocks. A block is
-// free, or serves one allocation of a program.
+// The units of the caching allocator. A segment is one allocation of the driver. It is split into blocks. A block
+// serves one allocation of a program, or was freed but is still used by other streams, or is free.
 #pragma once
 
 #include <cstddef>
@@ -51,15 +51,17 @@ struct Block {
   Block* next = nullptr;      // neighbor in the segment
   bool is_allocated = false;
   bool is_oversize = false;  // an allocated block of at least max_split_size bytes
-  // Freed block: the number of pending fences (markers in the streams that still use it, DeferredFrees). 1 while the
-  // block is deferred until a capture ends.
+  // Freed block: the number of pending fences (markers in the streams that still use it, DeferredFrees). During a
+  // capture no fence is recorded; the count is then 1 until the capture ends.
   int event_count = 0;
   size_t requested = 0;                // allocated block: bytes that the user requested
   size_t freed_at = 0;                 // free block: value of its pool's BlockPool::searches when it became free
   std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated
   Block* next_in_bucket = nullptr;     // link of AllocatedBlocks
   FreeTree::const_iterator position;   // free block: its place in the tree
-  FreeTree::node_type node;            // other block: its former tree node, so that freeing it allocates nothing
+  // Block outside of the tree: its node from when it was in the tree, so that inserting it again allocates nothing.
+  // Empty if it never was.
+  FreeTree::node_type node;
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
   bool is_free() const { return !is_allocated && event_count == 0; }

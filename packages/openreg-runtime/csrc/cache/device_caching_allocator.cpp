@@ -85,7 +85,7 @@ bool DeviceCachingAllocator::empty(PoolId id) {
     if (pools_.is_capturing()) {
       return false;
     }
-    process_deferred_frees();  // records fences for blocks that a capture deferred, before synchronize()
+    process_deferred_frees();  // records fences of blocks released during a capture, before synchronize()
   }
   provider_.synchronize();
   const std::lock_guard<std::mutex> lock(mutex_);

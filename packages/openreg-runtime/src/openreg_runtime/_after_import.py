@@ -2,9 +2,9 @@
 """Calls functions when a module has been imported, and imports nothing itself.
 
 PyTorch's compiler and other parts of torch have registries that a package can reach only by importing them. That takes
-longer than the rest of torch together. So a finder, the first on ``sys.meta_path``, lets the other finders find a
-module with pending callbacks. It wraps the module's loader in one that calls the callbacks after the module has been
-executed.
+longer than the rest of torch together. So a finder, added at the front of ``sys.meta_path``, handles modules with
+pending callbacks. It asks the other finders for the module, and wraps its loader in one that calls the callbacks after
+the module has been executed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class _Registration:
         self.callback = callback
 
 
-# The pending registrations by the name of their module, and the names of the modules whose import calls callbacks at
-# its end. Appending, adding and removing are atomic, so that no lock is held across a fork.
+# The pending registrations by the name of their module, and the names of the modules that are being imported and whose
+# loader will call callbacks. Appending, adding and removing are atomic, so that no lock is held across a fork.
 _waiting: dict[str, deque[_Registration]] = {}
 _importing: set[str] = set()
 
@@ -48,11 +48,12 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
     - *Imported later*: the callback runs on the importing thread, at the end of the import. Other threads that import
       the module continue afterwards. A submodule is not an attribute of its package yet; the argument is the submodule.
     - *Being imported*, by this or another thread: the callback runs at the end of that import, if a callback for the
-      module was pending when the import began. Otherwise nothing observes that import. A module in ``sys.modules``
-      then counts as imported, and the callback gets it as it is; a callback for any other waits for the next import.
-    - *An import that fails* leaves the callbacks pending. A search by ``importlib.util.find_spec`` is no import. A
-      module that code puts into ``sys.modules`` itself calls no callback, nor does a namespace package, which executes
-      nothing.
+      module was pending when the import began. Otherwise that import is not observed. If the module is in
+      ``sys.modules`` then, it counts as imported, and the callback gets it although its code has not finished. If it is
+      not there yet, the callback waits for the next import.
+    - *An import that fails* leaves the callbacks pending. A search by ``importlib.util.find_spec`` is no import.
+      No callback runs for a module object that a program puts into ``sys.modules`` itself, or for a namespace package,
+      because neither is executed.
     - *Order*: callbacks of one module run in the order of their registration, including those that a callback
       registers.
     - *Errors*: if a callback raises at the end of an import, the import succeeds and the other callbacks run. A
@@ -135,7 +136,8 @@ class _CallingLoader(Loader):
         spec.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         _call_all(spec.name)
-        # Not after a failure: sys.modules may have the module a little longer, and the next import adds the name again.
+        # The name stays after a failure, because sys.modules may still contain the failed module for a moment, and
+        # after_import() must not call a callback with it. The next import adds the name again anyway.
         _importing.discard(spec.name)
         _call_all(spec.name)  # callbacks that other threads have registered since the last one ran
 

@@ -23,7 +23,10 @@ _names: dict[tuple[int, int], str] = {}  # by device and number of the stream
 
 
 def learn(frame: FrameType | None) -> None:
-    """Notes the streams in the variables of a frame and of its callers. Runs no code of the program."""
+    """Notes the streams in the local and global variables of a frame and of its callers. Runs no code of the program.
+
+    Only frames of the program and of libraries count (``owner_of``), not those of torch and of Python's library.
+    """
     found: dict[tuple[int, int], str] = {}
     while frame is not None:
         if owner_of(frame.f_code.co_filename) in ("program", "library"):
@@ -32,8 +35,8 @@ def learn(frame: FrameType | None) -> None:
                 for name, value in list(scope.items()):
                     _note(found, name, value)
             del scope
-            # The copy would keep tensors alive until the function returns. It stays if the program holds it, too,
-            # because it has called locals().
+            # The copy would keep tensors alive until the function returns. It is not cleared if the program holds it
+            # too, as after a call of locals().
             is_copy = _IS_COPY and frame.f_code.co_flags & inspect.CO_OPTIMIZED
             if is_copy and sys.getrefcount(variables) <= _OWN_REFERENCES:
                 variables.clear()
@@ -65,7 +68,7 @@ def _attributes(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def learn_from_threads() -> None:
-    """Notes the streams in the variables of all threads that run Python."""
+    """Notes the streams in the variables of all other threads that run Python."""
     own = threading.get_ident()
     for thread, frame in list(sys._current_frames().items()):
         if thread != own:
@@ -90,7 +93,10 @@ def _access(access: Access | None) -> Access | None:
 
 
 def name(finding: Finding) -> Finding:
-    """Returns the finding with the variables that hold its streams, as far as they are known."""
+    """Returns the finding with the variables that hold its streams, as far as they are known.
+
+    ``first_life`` and ``second_life`` are the allocations to which the two accesses belong.
+    """
     second = _access(finding.second)
     assert second is not None
     return replace(

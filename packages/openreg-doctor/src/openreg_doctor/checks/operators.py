@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks how many operators have kernels for the backend's dispatch keys, from which libraries, and how others run.
+"""Checks how many operators have kernels for the backend's dispatch keys, from which libraries, and what runs the rest.
 
 The three dispatch keys are PrivateUse1, AutogradPrivateUse1 and AutocastPrivateUse1. With an operator to explain
-(--op), also checks its overloads.
+(--op), checks only its overloads.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from ..table import HookRow
 TITLE = "Operators"
 POSITION = 100
 
-# The rows of the hook table (hooks.toml) whose packages register the kernels and the rules for autocast.
+# The rows of the hook table (hooks.toml) for kernels and for autocast rules. The package that implements such a row
+# registers them.
 _KERNELS, _RULES = "registration.the minimal set of operators", "registration.rules of AutocastPrivateUse1"
 
 
 def check(examination: Examination) -> Iterator[Finding]:
     """Yields findings about the three dispatch keys, or about the overloads of the operator to explain."""
     explained = examination.probe("operator")
+    # A failed step has a root cause. A step that could not check is neither failed nor done.
     if explained is not None and explained.root_cause:
         what = f"the dispatcher's tables for {examination.order.operator} cannot be read: {explained.text}"
         costs = "how the operator is implemented is unknown"
@@ -76,6 +78,7 @@ def _fix_missing_kernel(examination: Examination, name: str) -> str:
     owner = _owner(examination, _KERNELS)
     if owner is not None and not owner.installed:
         return f"pip install {owner.distribution}"
+    # The variables that now make the package register fewer kernels on purpose.
     withheld = owner.withheld() if owner is not None else []
     return f"unset {withheld[-1]}" if withheld else f"register a kernel of {name} for PrivateUse1"
 
@@ -95,7 +98,7 @@ def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
     libraries, device = found["libraries"], examination.order.device
     owner = _owner(examination, _KERNELS)
     counts = ", ".join(f"{number} from {name}" for name, number in sorted(libraries.items()))
-    if set(libraries) - {"PyTorch"}:  # PyTorch registers kernels for every backend, for example of c10d
+    if set(libraries) - {"PyTorch"}:  # PyTorch itself registers kernels for PrivateUse1, such as those of c10d
         return Finding("operators.PrivateUse1", "ok", f"PrivateUse1: {sum(libraries.values())} kernels ({counts})")
     return Finding(
         "operators.PrivateUse1",

@@ -11,7 +11,7 @@ import torch
 
 from .device import ProbedDevice
 
-# PyTorch's requirements on values, which it does not check itself. Values of all other names must be callable.
+# What PyTorch requires of these values without checking it. Values of all other names must be callable.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "_initialized": (lambda value: isinstance(value, bool), "should be a bool that is always up to date"),
     "Stream": (lambda value: inspect.isclass(value) and issubclass(value, torch.Stream), "should derive torch.Stream"),
@@ -27,7 +27,7 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
 def look_up(device: ProbedDevice, names: Iterable[str]) -> dict[str, str]:
     """Returns what is wrong with each name of torch.<device>, by name; empty texts if nothing is.
 
-    Names with dots lead through modules and classes.
+    Names with dots lead through modules and classes. The result also has ``__name__`` if the module has a wrong name.
     """
     if device.module is None:
         return dict.fromkeys(names, f"torch.{device.name} does not exist")

@@ -20,14 +20,15 @@ inline const at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
   return *at::native::get_nested_tensor_impl(tensor);
 }
 
-// Returns true for a nested tensor that has components, all with dimensions, and consecutive in memory without gaps.
+// Returns true for a nested tensor with at least one component, whose components have dimensions and lie in memory one
+// after the other, without gaps.
 inline bool is_packed(const at::Tensor& tensor) {
   return tensor.is_nested() && nested(tensor).get_nested_sizes().dim() == 2 && nested(tensor).size(0) > 0 &&
          tensor.dim() > 1 && at::native::nested_tensor_impl_is_contiguous(&nested(tensor));
 }
 
-// Returns a new packed nested tensor on the current device with undefined content. Its components have the rows of
-// `sizes` as sizes. Shares `sizes`, which is on the host and must not change afterwards.
+// Returns a new packed nested tensor on the current device with undefined content. Row i of `sizes` contains the sizes
+// of component i. Shares `sizes`, which is on the host and must not change afterwards.
 inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions& options) {
   const int64_t count = sizes.prod(1).sum().item<int64_t>();
   return at::detail::make_tensor<at::native::NestedTensorImpl>(make_output({count}, {}, options.layout(c10::kStrided)),
@@ -42,7 +43,8 @@ inline std::vector<int64_t> largest_sizes(const at::Tensor& tensor) {
 }
 
 // Launches `kernel(outputs, args...)`. `outputs` is a TensorList of the components of the nested tensor `output`.
-// Parameters are the types of the kernel's other parameters, and determine how the launch owns each argument.
+// Parameters are the types of the kernel's other parameters. launch_owned() keeps a value or a descriptor of each
+// argument according to its type (launch/arguments.h), because the kernel runs after the call has returned.
 template <class... Parameters, class Kernel>
 void launch_on_components(const Operator& op, const at::Tensor& output, Kernel kernel,
                           const std::remove_reference_t<Parameters>&... args) {

@@ -8,7 +8,7 @@
 
 namespace openreg::driver::platform {
 
-// Returns the page size in bytes. Sizes and addresses of all memory below are multiples of it.
+// Returns the page size in bytes. Sizes and addresses that are passed to the functions below must be multiples of it.
 size_t page_size();
 
 // Returns the memory that this process may use, in bytes: the machine's memory, or the limit of the process's container
@@ -29,7 +29,7 @@ bool commit(void* address, size_t size) noexcept;
 // Returns the memory of a part of an accessible reservation to the system. Its content is lost.
 void decommit(void* address, size_t size) noexcept;
 
-// Makes a part of an accessible reservation, in which no memory is in use, fault on every access.
+// Makes a part of an accessible reservation fault on every access. The part must have no committed memory.
 void make_inaccessible(void* address, size_t size) noexcept;
 
 // Releases a reservation, which must be passed as a whole.
@@ -53,12 +53,12 @@ struct SharedMemory {
 // system refuses.
 bool create_shared(size_t size, SharedMemory& memory);
 // Opens an object that another process created, by the number of that process and the `number` of the object there.
-// Both numbers are hostile input: if they identify anything other than a shared object of this user, only its kind and
-// owner are read. Returns false unless they identify an object from create_shared() of the same user, and if the system
-// refuses.
+// Both numbers are hostile input, so the content of an object that create_shared() did not make is neither read nor
+// changed. Returns true only if they identify an object from create_shared() of the same user and the system permits
+// it.
 bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory);
-// Closes an object from open_shared() or create_shared(). After the creator has closed it, no process can open it (on
-// Windows, no process after all that had opened it have closed it, too).
+// Closes an object from open_shared() or create_shared(). No process can open the object by the creator's numbers after
+// the creator has closed it; on Windows, only after every process that opened it has closed it, too.
 void close_shared(SharedMemory& memory) noexcept;
 
 // Offsets into shared memory are multiples of this, in bytes.

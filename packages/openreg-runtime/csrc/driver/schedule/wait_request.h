@@ -13,11 +13,11 @@ namespace openreg::driver {
 // A host thread's request to execute deferred tasks until a ticket (sequence number of a task in its stream) is
 // complete, or until a number of tasks was executed. From then on, the request is met. The thread keeps it on its
 // stack, and in the schedule's list while it waits. The engine checks the list between two tasks and stops exactly when
-// the request is met, so that the speed of threads does not influence which tasks are executed. Guarded by the
+// all requests in it are met, so that the speed of threads does not influence which tasks are executed. Guarded by the
 // scheduler's mutex.
 //
-// In a seeded schedule (OPENREG_SCHEDULE_SEED), a signal of a semaphore ends no wait at once. The schedule applies the
-// signals one by one, each when no task can be executed without it.
+// In a seeded schedule (OPENREG_SCHEDULE_SEED), signaling a semaphore does not end the waits for it immediately. The
+// schedule applies one signal at a time, and only when no other task can be executed.
 //
 // The request of a progress thread (one that drives communication, orThreadSetProgress()) is passive: in a seeded
 // schedule it causes no task to be executed while other threads are active, because the moment at which it is made
@@ -32,9 +32,9 @@ class WaitRequest {
   WaitRequest(const WaitRequest&) = delete;
   WaitRequest& operator=(const WaitRequest&) = delete;
 
-  // For a thread that polls `ticket` instead of waiting: adds the ticket to a request for a number of tasks, so that
-  // blocking_stream() finds the semaphore wait before it, and a seeded schedule can apply that signal. A null `stream`
-  // stands for a complete ticket.
+  // For a thread that polls: gives a request for a number of tasks also a ticket. blocking_stream() then finds the
+  // semaphore wait that blocks this ticket, and a seeded schedule can apply the signal of that semaphore. A null
+  // `stream` stands for a complete ticket.
   void poll(Stream* stream, uint64_t ticket) {
     stream_ = stream;
     ticket_ = ticket;
@@ -43,8 +43,8 @@ class WaitRequest {
   // Returns true if the thread can continue.
   bool is_met() const { return counts_tasks_ ? tasks_ == 0 : stream_->completed >= ticket_; }
   bool is_passive() const { return passive_; }
-  // Returns true if the request is for a ticket. Such a request stays pending until a signal that it needs has come,
-  // while a request for a number of tasks gives up.
+  // Returns true if the request may stay pending when no task can be executed: it is for a ticket, and a later signal
+  // or launch may complete it. A request for a number of tasks gives up then.
   bool can_wait() const { return !counts_tasks_; }
   // Returns true if the request has ended before the requested number of tasks was executed.
   bool has_given_up() const { return gave_up_; }

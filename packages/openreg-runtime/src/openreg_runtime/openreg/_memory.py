@@ -18,7 +18,7 @@ from openreg_runtime.openreg._stream import current_stream
 
 
 def empty_cache() -> None:
-    """Blocks until all tasks are complete, and returns cached memory without tensors to the devices.
+    """Blocks until all tasks are complete, and returns memory to the devices that is cached but used by no tensor.
 
     Raises RuntimeError while a stream of one of the devices is capturing.
     """
@@ -28,7 +28,8 @@ def empty_cache() -> None:
 def empty_host_cache() -> None:
     """Releases cached pinned host memory to the system.
 
-    ``torch.accelerator.empty_host_cache`` does nothing in a process that uses only pinned memory of the device.
+    ``torch.accelerator.empty_host_cache`` does nothing before the device is initialized, even if the process has pinned
+    memory already.
     """
     _C._empty_host_cache()
 
@@ -161,7 +162,8 @@ def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.
 def caching_allocator_delete(mem_ptr: int) -> None:
     """Releases memory of :func:`caching_allocator_alloc`.
 
-    Raises ValueError if that function did not return the address, or if the memory was released before.
+    Raises ValueError unless an allocation of the caching allocator begins at the address, so also if the memory was
+    released before. Does nothing for 0.
     """
     _C._raw_delete(mem_ptr)
 

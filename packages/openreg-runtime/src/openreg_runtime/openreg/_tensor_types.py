@@ -2,8 +2,8 @@
 """Creates classes such as ``torch.openreg.FloatTensor``, the counterpart of ``torch.cuda.FloatTensor``.
 
 ``tensor.type()`` returns their names. PyTorch creates such classes only for its own devices. ``tensor.type(...)`` and
-``module.type(...)`` accept a class, and find its dtype by the name that the C structure of the class contains. So that
-name is the full name with dots, such as ``torch.openreg.FloatTensor``.
+``module.type(...)`` accept a class, and find its dtype by ``tp_name`` in the C structure of the class. So the first
+argument of ``type()`` is the full dotted name, such as ``torch.openreg.FloatTensor``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _NAMES = {
 
 
 class TensorType(type):
-    """The metaclass of these classes. A call of a class returns a tensor, and isinstance() tests a tensor."""
+    """The metaclass of these classes.
+
+    Calling a class returns a tensor. isinstance() is true for tensors of its dtype and layout on the device.
+    """
 
     dtype: torch.dtype
     layout: torch.layout

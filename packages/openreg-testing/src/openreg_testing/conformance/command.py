@@ -200,7 +200,8 @@ def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processe
         _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
     else:
         others = [suite for suite in suites if suite != OPERATORS]
-        if options.shard == (1, 1) and setup.device != "cpu":  # the CPU skips all tests of suites such as streams
+        # On the CPU, and in a shard, it is normal that all tests of a suite are skipped.
+        if options.shard == (1, 1) and setup.device != "cpu":
             card.suites = tuple(others)
         if others:
             try:
@@ -229,7 +230,8 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         "table": options.table,
         "shard": options.shard,
     }
-    # Unless kernels are deferred, a flag may change before or after a kernel runs, so there is nothing to test.
+    # The check of flags changes a flag between launch and execution. This requires that the manifest's variables defer
+    # kernels.
     checks = [check for check in options.check or CHECKS if check != FLAGS or setup.manifest.flags_environment]
     if not checks:
         raise WrongUseError(
@@ -241,7 +243,7 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         return
     dtypes = options.dtype or (["float32"] if checks == [COMPILED] else [])
     card.operators.append(operators.run(setup, dtypes, options.op, checks, **shared))
-    more = setup.manifest.flag_table
+    more = setup.manifest.flag_table  # the manifest's name of another table of operators, for this check alone
     if FLAGS in checks and more and options.table == TABLE and not options.op:
         card.operators.append(operators.run(setup, options.dtype, (), (FLAGS,), **{**shared, "table": more}))
 
@@ -342,7 +344,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 
 def _setup(options: argparse.Namespace) -> Setup:
-    """Returns the function that prepares the worker processes. Raises WrongUseError without a usable backend."""
+    """Returns the Setup by which worker processes prepare the device. Raises WrongUseError without a usable one."""
     try:
         version = metadata.version("torch")
     except metadata.PackageNotFoundError as error:

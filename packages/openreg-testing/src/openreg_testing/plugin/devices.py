@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The counters, memory and error state of all devices of one type.
+"""The counters, memory and error state of all devices of one type; and the check of device names in options.
 
 Every backend is read through ``torch.accelerator`` and its module ``torch.<type>``. openreg also counts launches,
 copies and fallbacks. ``WatchedDevices.unknown`` lists what a backend does not measure.
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import torch
 
 _INSTALL = "pip install openreg-testing[device]"
-# Autograd's thread releases the graph shortly after backward() returned, and later on a busy machine. The pause is in
-# seconds.
+# settle() tries several times, because autograd's thread may release the graph some time after backward() has returned.
+# The pause is in seconds.
 _TRIES, _PAUSE = 50, 0.01
 
 
@@ -160,7 +160,7 @@ class WatchedDevices:
         return self.wait()
 
     def refuse_fallbacks(self) -> AbstractContextManager[Any] | None:
-        """Returns a context manager in which a fallback raises on its line, or None if the backend has none."""
+        """Returns a context manager in which a call that falls back raises; None if the backend has none."""
         mode = getattr(self._module, "fallback_mode", None)
         return mode("error") if mode is not None else None
 
@@ -179,7 +179,7 @@ class WatchedDevices:
             switch(before)
 
     def settle(self, expected: int) -> int | None:
-        """Collects garbage until tensors hold at most ``expected`` bytes, for about half a second at most.
+        """Collects garbage, and waits up to about half a second until tensors hold at most ``expected`` bytes.
 
         Returns the bytes that tensors hold then, or None if the backend does not count them.
         """
@@ -187,7 +187,7 @@ class WatchedDevices:
         held = self.allocated()
         if held is None or held <= expected:
             return held
-        for collects in (True, *[False] * _TRIES, True):  # the last time for objects that a backward graph held
+        for collects in (True, *[False] * _TRIES, True):  # the second frees what a backward graph still held
             if collects:
                 gc.collect()
             else:
@@ -241,7 +241,8 @@ def require(name: str, option: str) -> None:
     """
     torch = load_torch(f"{option} {name}")
     device_type, _, index = name.partition(":")
-    module = module_of(device_type)
+    module = module_of(device_type)  # whose import loads the backend
+    # OF_TORCH lists the device types of torch itself, which need no import.
     if device_type not in OF_TORCH and not hasattr(torch, device_type) and module != "torch":
         try:
             __import__(module)
@@ -251,8 +252,7 @@ def require(name: str, option: str) -> None:
     try:
         torch.device(name)
     except RuntimeError:
-        known = hasattr(torch, device_type) and device_type != "openreg"
-        why = f"{name!r} is no device of PyTorch" if known or device_type != "openreg" else "openreg is not installed"
+        why = f"{name!r} is no device of PyTorch" if device_type != "openreg" else "openreg is not installed"
         if device_type == "openreg" and hasattr(torch, "openreg"):
             why = f"{name!r} is no valid device name; accepted: openreg, openreg:1"
         hint = f"; to install it: {_INSTALL}" if why == "openreg is not installed" else ""

@@ -46,7 +46,10 @@ def results(config: pytest.Config) -> dict[str, ReportedTest]:
 
 
 def watched_of(found: Iterable[ReportedTest]) -> list[ReportedTest]:
-    """Returns the results of tests that ran on a watched device; other results may have facts from isolation."""
+    """Returns the results of watched tests, which have the fact "device" (usage.py).
+
+    Other tests may have other facts, those of tests in worker processes (isolation.py).
+    """
     return [result for result in found if "device" in result.facts]
 
 
@@ -164,7 +167,7 @@ def _errors(watched: list[ReportedTest]) -> list[str]:
 
 
 def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]:
-    """Lists library lines that mean CUDA: their tests pass, although the code runs elsewhere than on the device."""
+    """Lists the lines outside of tests that refer to CUDA. They do not use the device, even if their tests pass."""
     places: dict[str, tuple[str, str]] = {}  # what the line does, and the first test that reached it
     for result in watched:
         for place, what in result.facts.get("cuda", {}).items():
@@ -204,7 +207,10 @@ def _idle(watched: list[ReportedTest], default_device: bool) -> list[str]:
 
 
 def _named(idle: list[ReportedTest], passed: list[ReportedTest]) -> list[str]:
-    """Returns one line for all cases of a parametrized test; the file of --openreg-report lists each case."""
+    """Returns one line for each test, or one for several cases of a parametrized test.
+
+    The file of --openreg-report lists each case.
+    """
     cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
     lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
     return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes one argument of a sample (SampleInput) at a time: to wrong sizes, dtypes, devices, layouts and numbers."""
+"""Changes one argument of a sample (SampleInput) at a time: to other sizes, dtypes, devices, layouts and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .transfer import Inputs, tensors_in
 OTHER_DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.complex64)
 NUMBERS = (-1000, 1000)  # beyond the dimensions, indices and counts of the table's samples
 CPU, SECOND = "cpu", "second"  # the device of a tensor that is moved away from the others
-FEW = 16  # the maximal number of elements of a tensor whose values a reported call contains
+FEW = 16  # a report contains the values of tensors of at most this many elements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ def changes(inputs: Inputs) -> Iterator[ArgumentChange]:
     for position, leaf in enumerate(leaves):
         for what, value in _replacements(leaf):
             yield ArgumentChange(f"{names[position]}: {what}", with_leaf(position, value))
-        # A tensor without dimensions counts as a number, which PyTorch accepts on any device.
+        # A tensor without dimensions on the CPU counts as a number, which PyTorch accepts.
         if has_several_tensors and isinstance(leaf, torch.Tensor) and leaf.dim() > 0:
             yield ArgumentChange(f"{names[position]}: on the CPU", inputs, position, CPU)
             yield ArgumentChange(f"{names[position]}: on a second device", inputs, position, SECOND)
@@ -107,7 +107,7 @@ def _resized(tensor: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
 
 
 def _lengths(inputs: Inputs) -> Iterator[ArgumentChange]:
-    """Yields changes of lists of numbers, such as sizes and strides, to one number fewer and one more."""
+    """Yields calls in which a list of numbers, such as sizes or strides, is one number shorter or longer."""
     args, kwargs = inputs
     places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     for place, value in places:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks torch.compile with Inductor against the CPU: results, fusion and the number of graphs.
+"""Checks torch.compile with Inductor against the CPU: results, calls of operators, and the number of graphs.
 
-An operator whose compiled code for the CPU is wrong is not compared.
+If Inductor's code for the CPU is itself wrong, the operator is not compared. The number of kernels may differ.
 """
 
 from __future__ import annotations
@@ -115,7 +115,10 @@ def on_cpu_difference(
 
 
 def code_difference(ours: Code, theirs: Code) -> str | None:
-    """Returns a difference if the device has more calls of operators, no kernels, or more graph breaks, else None."""
+    """Returns a difference between the code for the device and for the CPU, or None.
+
+    The device must not have more calls of operators or more graph breaks, nor no kernels where the CPU has some.
+    """
     if ours.external > theirs.external or (theirs.generated and not ours.generated):
         return (
             f"{ours.generated} kernels and {ours.external} calls of operators; "

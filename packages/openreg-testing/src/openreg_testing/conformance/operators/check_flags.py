@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that kernels apply the flags of PyTorch, such as the default dtype, with their values at the launch.
+"""Checks that a kernel uses the values that PyTorch's flags, such as the default dtype, had at its launch.
 
 The checks change flags between the launch and the execution of kernels. They run with the environment variables that
 the manifest (the file of the backend's expected failures) lists as [flags] environment. These defer kernels until the
@@ -26,7 +26,7 @@ from .report import EntryReport
 from .transfer import Inputs, copy_inputs, densified, inputs_of, tensors_in
 
 SAMPLES = 8
-REPETITIONS = 3  # pairs of runs, in each of which a difference has to appear
+REPETITIONS = 3  # how often a run with the change has to differ, and a run without it has to agree
 
 
 class FlagGroup:
@@ -46,7 +46,8 @@ class FlagGroup:
             flag.restore()
 
 
-# Without oneDNN no kernel reads its precision, so the flag of oneDNN changes separately.
+# If the flag that turns oneDNN off changed with the others, no kernel would read oneDNN's precision. So it changes
+# separately.
 ALL_BUT_ONEDNN = FlagGroup([flag for flag in FLAGS if flag != ONEDNN])
 
 
@@ -63,7 +64,7 @@ class OperatorNames(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def check_flags(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
-    """Changes every flag between launch and execution, to its other value and back to the default.
+    """Changes every flag between launch and execution: once to its other value, and once from there to the default.
 
     Raises RuntimeError unless the variables of [flags] environment in the manifest are set in this process.
     """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the out= and in-place overloads of all operators that a sample runs, also of those that others call."""
+"""Checks the out= and in-place overloads of all operators that a sample runs.
+
+These include the operators that composite operators call, but not those that a kernel calls inside.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,15 @@ from .report import EntryReport
 from .transfer import copy_inputs, copy_tensor, inputs_of, tensors_in
 
 SAMPLES = 3
+# A form is a function of a result that returns an out= operand for it, inside of a larger memory: with the strides of
+# the result, or with the dimensions in reversed order in memory.
 OUT_FORMS = (with_strides, transposed)
 
 
 class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """A mode that compares each functional operator on the device with its overloads that have a kernel there.
 
-    Each operator is compared once; `differences` has one line for each overload that differs.
+    Each operator is compared once; `differences` has one line for each overload and form that differs.
     """
 
     def __init__(self, tolerance: tuple[float, float] | None = None) -> None:
@@ -55,7 +60,10 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def compare(self, overload: Any, result: Any, call: Callable[..., Any], form: Any = None) -> None:
-        """Compares the result of `call(overload, form)` with the functional one, and records a difference."""
+        """Compares the result of `call(overload, form)` with the functional one, and records a difference.
+
+        An error of an out= overload is none if the CPU raises one of the same type.
+        """
         name = f"{overload} {form_name(form)}" if form else overload
         try:
             ours = call(overload, form)
@@ -115,9 +123,9 @@ def raises(call: Callable[[], Any], error: type[Exception]) -> bool:
 def call_out(
     overload: Any, form: Any, args: Any, kwargs: Any, result: Any, device: str | None = None
 ) -> list[torch.Tensor]:
-    """Calls an out= overload with operands inside of a larger memory and returns them.
+    """Calls an out= overload with outputs that lie inside of a larger memory, and returns the outputs.
 
-    Raises AssertionError if the call writes to the memory around the operands.
+    Raises AssertionError if the call writes to the memory around the outputs.
     """
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
     hosts = [form(tensor.detach().cpu()) for tensor in tensors_in(result)]

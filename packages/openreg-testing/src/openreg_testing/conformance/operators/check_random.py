@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the results of operators that draw random numbers, after they differed from those of the CPU.
 
-A seed must repeat the numbers, two calls must return different ones, and their distribution must be that of the CPU.
+A seed must repeat the numbers, two calls must return different ones if those of the CPU do, and their distribution must
+be that of the CPU.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .report import EntryReport
 from .transfer import Inputs, copy_inputs, densified, tensors_in
 
 DRAWS = 128  # calls on each device, whose numbers are compared as distributions
-REPEATS = 12  # further calls before equal numbers count as a failure
+REPEATS = 12  # if two calls return equal numbers, as many further calls must, too, before that counts as a failure
 CHECKED_SAMPLES = 2  # samples of an entry and dtype whose distribution is checked; the others differ only in size
-FALSE_POSITIVE_RATE = 1e-9  # probability with which a correct distribution fails
+FALSE_POSITIVE_RATE = 1e-9  # probability with which a correct distribution fails each of the two tests of a sample
 ROUNDING = 1e-2  # numbers that differ by less count as equal, because bfloat16 has three digits
 
 
@@ -63,7 +64,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
         if outcome.error is not None:
             return outcome.describe()
     dtype = getattr(torch, report.dtype)
-    narrow = dtype if once("cpu").error is not None else None  # set: the CPU computes the reference in a wider dtype
+    narrow = dtype if once("cpu").error is not None else None  # not None: the CPU computes in a wider dtype
 
     def reference() -> CallOutcome:
         return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
@@ -112,8 +113,8 @@ def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]
     if not elements:
         return None
     mine, reference = mine.nan_to_num(), reference.nan_to_num()
-    # Elements may depend on each other, as those of a dropped feature map. So the test of all elements together uses
-    # a smaller number of independent draws than there are elements.
+    # Elements of one result may depend on each other: feature dropout drops a whole map. So the test of all elements
+    # together assumes fewer independent draws than there are elements.
     cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
     for one, other, effective in cases:
         allowed = math.sqrt(-math.log(FALSE_POSITIVE_RATE / one.shape[1] / 2) / effective)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs all checks of one entry of the table of operators (OpInfo) in one dtype, and reports the results."""
+"""Runs checks of one entry of the table of operators (OpInfo) in one dtype, and reports the results."""
 
 from __future__ import annotations
 
@@ -55,8 +55,11 @@ def examine(
 ) -> EntryReport:
     """Runs the checks and returns the report. An exception of a check or of the table counts as a failure.
 
-    "forward" runs all samples, or at most `most_samples` of different kinds. `variant_samples` limits the samples of
-    the other checks. With `record_operators`, the report names the operators that ran on the device.
+    If one of ALONE is among the checks, only that one runs, and `record_operators` has no effect.
+
+    "forward" runs all samples; with `most_samples`, at most so many, chosen to differ as far as possible.
+    `variant_samples` limits the samples of the other checks. With `record_operators`, the report names the operators
+    that ran on the device. `cases` are the first and the end of the numbered calls that "arguments" or "storages" runs.
     """
     report = EntryReport(
         op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records the operators that run on the device, including those that other operators and gradients call."""
+"""Records the operators that run on the device, including those that composite operators and gradients call."""
 
 from __future__ import annotations
 

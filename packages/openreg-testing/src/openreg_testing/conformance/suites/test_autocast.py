@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Autocast: lists of operators that run in the lower precision, in float32 or in the widest dtype; and GradScaler.
 
-``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
-registration that PyTorch uses of a backend. The device under test may be the CPU; tests with the fixture
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, a name or a
+registration that a backend provides and PyTorch uses. The device under test may be the CPU; tests with the fixture
 ``accelerator`` are then skipped.
 """
 

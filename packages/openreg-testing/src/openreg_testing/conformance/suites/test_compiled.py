@@ -3,8 +3,8 @@
 
 The check "compiled" of the suite ``operators`` compiles single operators.
 
-``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
-registration that PyTorch uses of a backend.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, a name or a
+registration that a backend provides and PyTorch uses.
 """
 
 import copy

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every module of PyTorch's own list (ModuleInfo): its results and gradients on the device and on the CPU are equal.
 
-``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
-registration that PyTorch uses of a backend.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, a name or a
+registration that a backend provides and PyTorch uses.
 """
 
 import pytest

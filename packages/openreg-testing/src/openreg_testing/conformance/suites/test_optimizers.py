@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every optimizer of PyTorch's own list (OptimizerInfo): its steps on the device equal those on the CPU.
 
-``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, name or
-registration that PyTorch uses of a backend.
+``@covers`` takes the keys of the rows of hooks.toml (openreg-doctor) that the test covers. A row is a hook, a name or a
+registration that a backend provides and PyTorch uses.
 """
 
 from functools import partial
