@@ -56,7 +56,7 @@ def test_a_program_ends_with_the_message_of_the_page(failure, run):
 def test_there_are_many_and_each_page_was_read():
     assert len(FAILURES) >= 25
     names = [re.sub(r"-\d+$", "", item.id) for item in FAILURES]
-    assert any(name.startswith("troubleshooting-") for name in names)
+    assert any(name.startswith("using/troubleshooting-") for name in names)
 
 
 MESSAGE = "the size 12\nis not accepted; give ...\nor less"
