@@ -134,7 +134,7 @@ BAD_INPUT = {
     "peer": ("ValueError", r"send on rank . of 2 .*: rank 7 is not in the group; give one from 0 to 1"),
     "operation": ("TypeError", r"all_reduce on rank . of 2 .*: ReduceOp.BAND is for integers and bool, not for Float"),
     "complex": ("ValueError", r"all_reduce does not support"),
-    "captured": ("RuntimeError", r"all_reduce on rank . of 2 .*: cannot be recorded in a graph of openreg:."),
+    "captured": ("RuntimeError", r"all_reduce on rank . of 2 .*: this call cannot be captured in a graph of openreg:."),
 }
 
 
