@@ -10,16 +10,17 @@
 
 namespace openreg::sanitizer {
 
-// Identifies a task until the process ends. A queue is the driver's number of a stream: queues are numbered without
-// gaps. A ticket is the sequence number of a task in its queue, from 1 on.
+// Identifies a task until the process ends. `queue` is the driver's number of a stream. The driver numbers streams
+// without gaps; a later stream may reuse the number of a destroyed one, and continues its tickets. A ticket is the
+// sequence number of a task in its queue, from 1 on.
 struct TaskId {
   uint32_t queue = 0;
   uint64_t ticket = 0;
   bool operator==(const TaskId&) const = default;
 };
 
-// A set of tasks. With a task it contains all earlier tasks of the same queue, because a queue executes its tasks in
-// order. So one ticket for each queue represents the set. Not thread-safe.
+// A set of tasks. If it contains a task, it contains all earlier tasks of that queue, because a stream executes its
+// tasks in order. So one ticket for each queue represents the set. Not thread-safe.
 class VectorClock {
  public:
   // Returns true if the set contains the task.

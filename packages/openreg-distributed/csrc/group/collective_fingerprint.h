@@ -26,8 +26,8 @@ struct CollectiveFingerprint {
   static CollectiveFingerprint by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
                                        const std::vector<at::Tensor>& expected);
 
-  // Returns a hash of all members except `sent` and `expected`, which are compared as numbers. `dtype` is part of it if
-  // the call reduces, and the members of `pieces` if there are several.
+  // Returns a hash of all members except `sent` and `expected`, which are compared as numbers. `dtype` is part of the
+  // hash only if the call reduces, and `pieces` only if it has more than one element.
   uint64_t hash(std::string_view dtype) const;
 };
 

@@ -12,8 +12,8 @@ class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
 
-  // Sends a message. May block while the peer is far behind; close() ends that, and drops the message. Throws
-  // std::exception if the peer has exited.
+  // Sends a message. May block while the peer is far behind. If close() is called meanwhile, returns without sending
+  // the message. Throws std::exception if the peer has exited.
   virtual void send(int peer, const std::string& message) = 0;
   // Sends a message if that is possible without blocking; otherwise drops it. Never throws.
   virtual void try_send(int peer, const std::string& message) noexcept = 0;
@@ -21,9 +21,9 @@ class ControlChannel {
   // follow the message in the returned string; decode() ignores them. At most one thread receives from a peer. Throws
   // std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Closes the channel on this rank, and makes all blocked calls return. With `ends_transport`, data transfers that are
-  // incomplete also fail soon afterwards. These are transfers of the group's transport, the c10d backend that moves the
-  // bytes between ranks (Gloo).
+  // Closes the channel on this rank, and makes all blocked calls return. If `ends_transport` is true, transfers of the
+  // group's transport, the c10d backend that moves the bytes between ranks (Gloo), that are still incomplete fail soon
+  // afterwards.
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

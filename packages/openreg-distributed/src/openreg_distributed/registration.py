@@ -20,8 +20,9 @@ def create(group_options: Any, _options: Any) -> ProcessGroupOccl:
     """Returns the process group of one rank (source: ``torch.distributed.Backend.register_backend``, extended form).
 
     ``group_options`` has the store, the rank, the number of ranks, the timeout, and the global ranks of the group,
-    which are empty for the default group. Blocks until all ranks have called this, for at most the timeout. Raises
-    ``torch.distributed.DistBackendError`` with the rank, the number of ranks and the cause.
+    which are empty for the default group. Blocks until all ranks have called this, for at most the timeout. The ranks
+    agree on a token, a unique name of the group, whose keys in the store begin with it (rendezvous.py). Raises
+    ``torch.distributed.DistBackendError`` with the rank, the number of other ranks and the cause.
     """
     rank, size = group_options.group_rank, group_options.group_size
     try:
@@ -35,7 +36,8 @@ def create(group_options: Any, _options: Any) -> ProcessGroupOccl:
             "see that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
     set_global_ranks(transport, group_options.global_ranks_in_group)
-    # With a seed the transport works on copies, so that the order does not depend on the speed of the network.
+    # With a seed the transport works on copies of the operands, so that the values that a program with a missing wait
+    # sees do not depend on the speed of the network.
     return ProcessGroupOccl(transport, group_options.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
 
 

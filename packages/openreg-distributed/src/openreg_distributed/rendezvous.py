@@ -22,8 +22,8 @@ LONGEST_PAUSE = 0.05
 def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
     """Returns a token that is equal on all ranks of the group and new for each group. Every rank calls this.
 
-    Blocks until all ranks have called it. Raises RuntimeError if that takes longer than the timeout, or if the store
-    fails.
+    Blocks until all ranks have called it (rank 0), or until rank 0 has answered (other ranks). Raises RuntimeError if
+    that takes longer than the timeout, or if the store fails.
     """
     if rank == 0:
         return _answer(store, size, timeout)

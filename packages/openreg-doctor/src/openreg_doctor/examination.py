@@ -49,7 +49,7 @@ class Examination:
     results: ChildResults  # results of the imports and probes
     autoloaded: ChildResults  # result of `import torch` alone, as in programs; empty if no backend loads with torch
     refused: dict[str, str] = field(default_factory=dict)  # environment variables whose value was rejected -> the error
-    backend: DeclaredBackend | None = None  # the doctor.toml of the device's packages; None if no package has one
+    backend: DeclaredBackend | None = None  # the doctor.toml of the examined device; None if there is none
     undeclared: dict[str, str] = field(default_factory=dict)  # packages whose doctor.toml is invalid -> the reason
 
     def probe(self, name: str) -> StepResult | None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs ``python -m torch_openreg doctor``, by starting ``python -m openreg_runtime doctor`` in another process.
 
-In this process, an import of openreg_runtime would start the device, and the doctor must also run if that fails.
+In this process, an import of openreg_runtime would start the device. A process that runs ``-m openreg_runtime`` does
+not start it, so that the doctor, the command that examines an installation, also runs if the start of the device fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels that draw random numbers. They take aliases, which are CPU tensors over the bytes of device tensors. The
-// compute engine of the device runs them, on all OpenMP threads, and a dry run (launch/dry_run.h) of a rare dtype runs
-// them on the calling thread alone. `start` is the place in the Philox sequence at which a kernel begins to draw; the
-// launch has reserved the numbers. The numbers of an element depend only on its index and on the seed and the offset of
-// `start`, not on the threads.
+// compute engine of the device runs them, on all OpenMP threads. For a dtype outside of kCommonDtypes, which a kernel
+// may reject, a dry run (launch/dry_run.h) may call them first, on the calling thread alone. `start` is the place in
+// the Philox sequence at which a kernel begins to draw; the launch has reserved the numbers. The numbers of an element
+// depend only on its index and on the seed and the offset of `start`, not on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,8 +35,8 @@ void bernoulli_of_tensor(at::Tensor& out, const at::Tensor& p, runtime::PhiloxSt
 // dtype, also bool or an unsigned one.
 void integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from);
 
-// Draws whole numbers from 0 up to a maximum, which is the largest number for which the dtype represents it and all
-// smaller ones exactly. The output may have the dtypes of integers().
+// Draws whole numbers from 0 up to the end of the range in which the dtype represents every whole number exactly, such
+// as 2^24 for float32. The output may have the dtypes of integers().
 void any_integers(at::Tensor& out, runtime::PhiloxState start);
 
 // Writes the numbers from 0 to numel() - 1 in a random order. The output has one dimension, and a real dtype that

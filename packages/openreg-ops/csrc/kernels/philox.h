@@ -46,8 +46,8 @@ inline uint64_t long_word(const RandomBits& bits, size_t i) {
 template <class Value>
 constexpr int kValuesPerCounter = std::is_same_v<Value, double> ? 2 : 4;
 
-// Returns number `i` from the bits, uniform in [0, 1). Value represents it exactly, so that a conversion to Value
-// cannot round it up to 1. The result is a double for double, else a float.
+// Returns number `i` from the bits, uniform in [0, 1). The number is exact in the type Value, so that the conversion to
+// Value cannot round it up to 1. The result is a double for double, else a float.
 template <class Value>
 auto uniform_number(const RandomBits& bits, size_t i) {
   if constexpr (std::is_same_v<Value, double>) {

@@ -21,9 +21,9 @@ using raw::long_word;
 using raw::RandomBits;
 using raw::uniform_number;
 
-// Fills a CPU tensor on all OpenMP threads. `draw(bits, values)` computes kPerCounter consecutive elements from the
-// generator's 128 random bits for one counter value. The i-th value from `start` on gives the elements from
-// kPerCounter * i on.
+// Fills a CPU tensor, on all OpenMP threads if it is large. `draw(bits, values)` computes kPerCounter consecutive
+// elements from the generator's 128 random bits for one counter value. Counter value `start` + i gives the elements
+// that begin at kPerCounter * i.
 template <class Value, int kPerCounter, class Draw>
 void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   constexpr int64_t kCountersPerThread = 4096;

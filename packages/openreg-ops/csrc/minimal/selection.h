@@ -31,7 +31,7 @@ void check_settings();
 bool is_minimal_only();
 
 // Returns true if OPENREG_OPS_LEAVE_OUT contains `name`. The variable is a comma-separated list of names in the set
-// (aten::view,aten::resize_). It shows the purpose of each operator, and is valid only with OPENREG_OPS=minimal.
+// (aten::view,aten::resize_), and is valid only with OPENREG_OPS=minimal. Leaving an operator out shows what needs it.
 bool is_excluded(const char* name);
 
 // Registers a kernel of the set, unless the operator is excluded.

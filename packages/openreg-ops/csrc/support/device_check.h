@@ -14,7 +14,8 @@
 
 namespace openreg::ops {
 
-// Calls `visit(tensor)` for every defined tensor in an argument. Does nothing for an argument that holds no tensors.
+// Calls `visit(tensor)` for every defined tensor in an argument of a type for which an overload follows. Does nothing
+// for an argument of another type.
 template <class Visit, class T>
 void for_each_tensor(Visit&& /*visit*/, const T& /*argument*/) {}
 

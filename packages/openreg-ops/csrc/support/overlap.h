@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of tensors that are written and share memory with an operand, or with themselves as expanded tensors do.
+// Checks of outputs that share memory with an operand, or whose own elements share memory (expanded tensors).
 //
 // The CPU's kernels reject some of these tensors. A kernel that throws on the engine thread causes a sticky error of
 // the device, so the host checks before the launch.
@@ -24,8 +24,8 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
   }
 }
 
-// Throws c10::Error if an out= tensor is also an operand and would be resized. The kernel would then read an operand of
-// the new size that has lost its values. Without TensorIterator, PyTorch computes from undefined content in this case;
+// Throws c10::Error if an out= tensor is also an operand and would be resized. The resize would discard the operand's
+// values before the kernel reads them. Without TensorIterator, PyTorch computes from undefined content in this case;
 // TensorIterator throws an error that begins like this one.
 template <class... Args>
 void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
@@ -59,16 +59,16 @@ constexpr OverlapRule kNoPart{false, OverlapRule::OperandOverlap::kPartOfFirst};
 constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::OperandOverlap::kPartOfFirst};  // both of the above
 constexpr OverlapRule kNoOperand{true, OverlapRule::OperandOverlap::kRejected};           // any, also with itself
 
-// Throws c10::Error, in PyTorch's words, if an output has an overlap that `rule` rejects. Further arguments are the
-// operator's.
+// Throws c10::Error, in PyTorch's words, if an output has an overlap that `rule` rejects. `first` and `rest` are the
+// operator's operands.
 template <class First, class... Rest>
 void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const First& first, const Rest&... rest) {
   if (rule.rejects_itself) {
     at::assert_no_internal_overlap(out);
   }
   if (rule.operands == OverlapRule::OperandOverlap::kPartOfFirst) {
-    // The kernel copies the operand to the output. If the operand has fewer elements, the kernel expands it; PyTorch
-    // does not check the overlap in that case, nor does this function.
+    // A kernel that copies the operand to the output expands one with fewer elements. PyTorch does not check the
+    // overlap in that case, nor does this function.
     const auto copied = [&](const at::Tensor& operand) {
       if (operand.numel() == out.numel()) {
         at::assert_no_partial_overlap(out.squeeze(), operand.squeeze());

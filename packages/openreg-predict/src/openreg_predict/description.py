@@ -66,7 +66,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Curve:
-    """The fraction of a peak that a call reaches, by its work in FLOP or bytes.
+    """The fraction of a peak that a call reaches, by its work: FLOP, bytes or, for ``columns``, columns.
 
     ``points`` are (work, fraction), with linear interpolation over the logarithm of the work.
     """

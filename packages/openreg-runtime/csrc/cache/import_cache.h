@@ -40,7 +40,8 @@ class ImportCache {
   // never throws.
   ImportCache(Open open, Import::Close close) : open_(std::move(open)), close_(std::move(close)) {}
 
-  // Returns the mapping of the segment on `device`, which it creates if there is none. Throws the exceptions of `open`.
+  // Returns the mapping that `device` has of the segment; creates one if there is none. Throws the exceptions of
+  // `open`.
   std::shared_ptr<Import> open(int device, const orIpcMemHandle_t& handle);
 
  private:

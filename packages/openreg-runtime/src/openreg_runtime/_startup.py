@@ -21,7 +21,7 @@ from openreg_runtime._plugins import require_matching_build
 
 DEVICE_TYPE = "openreg"
 
-# Many times the time that PyTorch's threads need after a backward pass has returned.
+# Far longer than PyTorch's threads need after a backward pass has returned.
 _EXIT_WAIT_SECONDS = 0.05
 
 # The name of the device of PrivateUse1 until a backend renames it.
@@ -42,15 +42,16 @@ def refuse_unreadable_settings() -> None:
 
 
 def refuse_other_torch() -> None:
-    """Raises ImportError unless the installed torch has the minor version that the native parts were compiled for.
+    """Raises ImportError unless the native parts were compiled for the installed Python and minor version of torch.
 
-    PyTorch's C++ interfaces change with every minor version.
+    PyTorch's C++ interfaces change with every minor version. Also raises for a debug build of torch or a
+    build record that cannot be read.
     """
     require_matching_build("openreg_runtime")
 
 
 def refuse_other_backend() -> None:
-    """Raises ImportError if another backend has registered the dispatch key PrivateUse1."""
+    """Raises ImportError if another backend uses PrivateUse1, ``torch.openreg`` exists, or this package was loaded."""
     name = torch._C._get_privateuse1_backend_name()
     if getattr(getattr(torch, DEVICE_TYPE, None), "__name__", None) == "openreg_runtime.openreg":
         raise ImportError(
@@ -104,7 +105,8 @@ def complete_storages() -> None:
 def export_through_dlpack() -> None:
     """Makes ``torch.from_dlpack`` and other consumers of DLPack accept tensors of the device.
 
-    Without it, PyTorch compares the device type with its name before the renaming, and rejects it as unknown.
+    Without this patch, PyTorch compares the device type with "privateuseone", the name before the renaming, and rejects
+    "openreg" as unknown.
     """
     from openreg_runtime.openreg import _dlpack
 

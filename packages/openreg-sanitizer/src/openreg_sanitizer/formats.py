@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes report files: JSON, text, and SARIF, a format for findings of tools, which code hosts show.
+"""Writes report files: JSON, text, and SARIF, a format for findings of tools that code hosts can display.
 
 Source: SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0/.
 """
@@ -59,7 +59,10 @@ def _json(finding: Finding) -> dict[str, Any]:
 
 
 def to_sarif(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Returns the findings as a SARIF log with one run."""
+    """Returns the findings as a SARIF log with one run.
+
+    The fingerprint ``places``, which consists of kind and program lines, is equal in all logs with the same finding.
+    """
     rules = [{"id": kind, "shortDescription": {"text": meaning}} for kind, meaning in KINDS.items()]
     driver = {"name": "openreg-sanitizer", "version": version("openreg-sanitizer"), "rules": rules}
     run = {"tool": {"driver": driver}, "results": [*map(_result, findings)]}

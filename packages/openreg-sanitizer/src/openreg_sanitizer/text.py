@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renders findings as text: the lines of the program first, then the repair, the memory and whole stacks."""
+"""Renders findings as text: the lines of the program first, then the repair, the memory and the stacks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def _count(number: int, noun: str) -> str:
 
 
 def _access(label: str, access: Access, life: Life) -> list[str]:
-    """Returns the line of the program that made an access, and a description of the access."""
+    """Returns the line of the program that made an access, and a description of the access.
+
+    An `end` of 0 in `life` means that the allocation is unknown.
+    """
     frame = access.frame
     where = frame or "a thread without Python"
     source = f"  {frame.source}" if frame and frame.source else ""
@@ -85,7 +88,7 @@ def _stacks(label: str, access: Access) -> list[str]:
 
 
 def _from_program(stack: Stack) -> Stack:
-    """Returns the stack without the frames that called the program, as those of a test runner or a launcher."""
+    """Returns the stack without the frames that called the program, such as those of a test runner or a launcher."""
     outermost = max((i for i, frame in enumerate(stack) if frame.owner == "program"), default=len(stack) - 1)
     return stack[: outermost + 1]
 

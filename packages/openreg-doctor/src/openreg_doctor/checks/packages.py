@@ -20,8 +20,8 @@ POSITION = 20
 def check(examination: Examination) -> Iterator[Finding]:
     """Yields findings about each package of the backend, its requirements and its copies on ``sys.path``.
 
-    The packages follow from the files doctor.toml of installed packages. Without such a file, only errors in one are
-    reported.
+    The packages follow from the files doctor.toml of installed packages. If none of them declares the examined device,
+    the findings are only about packages whose doctor.toml is invalid (``undeclared``).
     """
     for name, reason in examination.undeclared.items():
         what = f"{name} {reason}"

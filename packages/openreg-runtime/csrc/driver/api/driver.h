@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Driver is the state behind the C API: the devices, memory and scheduler of this process. guarded() calls the body of
-// each C function that uses it, and converts exceptions to error codes.
+// Driver is the state behind the C API: the devices, memory and scheduler of this process. C functions pass their body
+// to guarded(), which converts exceptions to error codes.
 #pragma once
 
 #include <memory>
@@ -35,10 +35,12 @@ class Driver {
   // Returns true if a subscriber or a capture uses the operands of launches (the memory that kernels read and write).
   // Creates no instance. Thread-safe.
   static bool operands_wanted();
-  // Calls the function that orSetEnqueueHook() has set, if any. The caller holds no lock. Thread-safe.
+  // Calls the enqueue hook, the function by which a tool captures the stack of the thread that enqueues a task
+  // (orSetEnqueueHook()), if one is set. The caller holds no lock. Thread-safe.
   static void call_enqueue_hook() noexcept;
   static void set_enqueue_hook(orEnqueueHook_t hook) noexcept;
-  // Calls call_enqueue_hook() if operands_wanted(). Functions that enqueue a task call it before they take a lock.
+  // Calls call_enqueue_hook() if operands_wanted(). Functions that enqueue a copy, a fill or a graph call it before
+  // they take a lock. For a kernel, orOperandsWanted() calls the hook.
   void before_enqueue() const noexcept {
     if (scheduler.operands_wanted()) [[unlikely]] {
       call_enqueue_hook();

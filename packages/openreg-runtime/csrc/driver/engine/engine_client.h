@@ -20,8 +20,8 @@ class EngineClient {
   // Executes and completes the stream's head. Releases the mutex while the task is executed.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
   // Returns the longest time for which the thread of an idle engine may sleep before it calls next() again, in
-  // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep, because it has to act when a wait
-  // for a signal has timed out.
+  // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep: it waits at most a second for a
+  // signal, or for a thread that is not a progress thread.
   virtual uint64_t longest_sleep() = 0;
   // Completes the stream's head, which is a delay that has ended.
   virtual void end_delay(Stream& stream) = 0;

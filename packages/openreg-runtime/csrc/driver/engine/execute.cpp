@@ -126,7 +126,7 @@ Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
     case Task::Kind::kSemaphoreWait:
     case Task::Kind::kTimestamp:
     case Task::Kind::kDelay:
-      break;  // the command processor completes these without an engine
+      break;  // these need no engine; see CommandProcessor
   }
   return injected;
 }

@@ -17,13 +17,13 @@ void check_not_engine_thread();
 
 // The failure of a task, if any.
 struct Failure {
-  std::string text;  // what failed and why; empty on success
-  bool device_lost = false;
+  std::string text;          // what failed and why; empty on success
+  bool device_lost = false;  // true only for an injected loss of the device (OPENREG_FAULTS)
 };
 
-// Executes the task, counts it in `counters`, and returns its failure. If `skip` is true or the task has an injected
-// fault, does not execute it, but releases what it owns. Does nothing for waits, timestamps and delays, which need no
-// engine. The caller does not hold the scheduler's mutex. Never throws.
+// Executes the task, counts it in `counters` if it is a kernel, a copy or a fill, and releases what it owns. Returns
+// its failure. If `skip` is true or the task has an injected fault, only releases what it owns. Waits, event records
+// and delays need no engine; for them it does nothing. The caller does not hold the scheduler's mutex. Never throws.
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ReadyQueue holds the streams that are ready for an engine: the head of each, its oldest task that is not complete,
-// can be executed now.
+// ReadyQueue holds the streams that are ready: those whose head (oldest incomplete task) an engine can execute now.
 #pragma once
 
 #include <array>

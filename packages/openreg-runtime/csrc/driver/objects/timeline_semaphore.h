@@ -32,7 +32,7 @@ struct TimelineSemaphore : HandleSlot {
   // The value that streams see. It is below `signaled` while a seeded schedule (OPENREG_SCHEDULE_SEED) delays a signal.
   uint64_t reached = 0;
   std::string failure;          // the reason of orSemaphoreFail(); empty unless the semaphore has failed
-  size_t waits = 0;             // number of tasks in all queues that wait for it and point to it
+  size_t waits = 0;             // number of enqueued tasks that point to it, so that it must not be destroyed
   std::vector<Waiter> waiters;  // the streams whose heads wait for it
 };
 

@@ -20,8 +20,8 @@ struct GilHooks {
 OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
 
 // Blocks until the process ends if another thread has finalized Python, and returns at once otherwise. If the function
-// returned, the calling thread's next attempt to acquire the GIL would end the thread by unwinding its stack. PyTorch
-// acquires the GIL in destructors, in which unwinding aborts the process. Thread-safe.
+// returned, the calling thread's next attempt to acquire the GIL would, before Python 3.14, end the thread by unwinding
+// its stack. PyTorch acquires the GIL in destructors, in which unwinding aborts the process. Thread-safe.
 OPENREG_RUNTIME_API void rest_if_interpreter_ended();
 
 // A guard that releases the GIL, if the calling thread holds it, and acquires it again in its destructor.
@@ -30,8 +30,8 @@ class OPENREG_RUNTIME_API GilRelease {
   GilRelease();
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
-  // Acquires the GIL, if the constructor released it. While Python is being finalized, this ends the calling thread by
-  // unwinding its stack (pthread_exit()).
+  // Acquires the GIL, if the constructor released it. While another thread finalizes Python, this never returns: Python
+  // ends the calling thread by unwinding its stack (pthread_exit()) or, from 3.14 on, blocks it forever.
   ~GilRelease() noexcept(false);
 
  private:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Implements the interface by which PyTorch's compiler uses the device (``torch/_dynamo/device_interface.py``).
 
-The import of this module imports the compiler, so ``_compiler.py`` imports it only after the program has done that.
+The import of this module imports the compiler, so ``_compiler.py`` imports it only after the program has imported
+the compiler.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class OpenregInterface(DeviceInterface):
     memory_allocated = staticmethod(openreg.memory_allocated)
 
     class Worker:
-        """The functions for the compiler's worker processes. They may be forked, so none initializes the device."""
+        """The functions for worker processes of the compiler, which may be forked. None initializes the device."""
 
         set_device = staticmethod(openreg.set_device)
         current_device = staticmethod(openreg.current_device)
@@ -80,7 +81,7 @@ def register() -> None:
     """Registers the device with the compiler, with and without an index.
 
     ``stream()`` is not passed to ``torch.compiler.allow_in_graph``, because compiler backends that interpret the graph
-    would ignore the stream. The graph break that it causes instead keeps the stream.
+    would ignore the stream. Without that, ``stream()`` causes a graph break, which preserves the stream.
     """
     register_interface_for_device("openreg", OpenregInterface)
     for index in range(openreg.device_count()):

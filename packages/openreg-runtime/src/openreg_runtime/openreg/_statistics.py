@@ -15,9 +15,9 @@ class DeviceStats(NamedTuple):
     """Counters of a device since the process began or :func:`reset_device`, and its memory."""
 
     launches: int
-    copies: int
+    copies: int  # copies and fills
     bytes_copied: int
-    busy_nanoseconds: int  # time in which an engine executed a task of the device
+    busy_nanoseconds: int  # sum over the engines of the time in which each executed tasks of the device
     allocated_bytes: int  # of the driver's allocations
     peak_allocated_bytes: int
 
@@ -26,9 +26,9 @@ class StreamStats(NamedTuple):
     """Counters of a stream since its creation."""
 
     launches: int
-    copies: int
+    copies: int  # copies and fills
     bytes_copied: int
-    busy_nanoseconds: int  # time in which an engine executed a task of the stream
+    busy_nanoseconds: int  # sum over the engines of the time in which each executed tasks of the stream
     submitted: int  # tasks that were enqueued, including waits, delays and event records
     completed: int  # tasks that are complete
 

@@ -44,7 +44,7 @@ def is_jagged(value: Any) -> bool:
 class DeviceCopier:
     """A copier of values to a device.
 
-    Offsets and lengths that tensors share stay shared, because PyTorch compares them as objects.
+    Copies of tensors that share offsets or lengths share theirs, too, because PyTorch compares them by identity.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -96,7 +96,11 @@ def samples_of(op: Any) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]
 
 
 def run(op: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | None] | str]:
-    """Returns the result, and the gradients of all inputs or, if computing them raises, the name of the exception."""
+    """Returns the result and the gradients of all inputs.
+
+    If computing the gradients raises, the name of the exception takes their place. They are an empty list if there is
+    nothing to differentiate or the entry is in CRASHES_BACKWARD.
+    """
     result = op.op(*args, **kwargs)
     outputs = [leaf for leaf in tensors_in(result) if leaf.requires_grad]
     inputs = [leaf for leaf in tensors_in((args, kwargs)) if leaf.requires_grad]

@@ -16,7 +16,8 @@ import torch
 
 from . import device_under_test
 
-# The dtypes in which entries are run. An entry's first dtype is the first of these that PyTorch lists for the entry.
+# The dtypes in which entries are run, in order of preference: the first one that PyTorch lists for an entry is the
+# entry's first dtype.
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.float16)
 
 # The results of these operators have uninitialized content, so only their sizes, strides and dtypes are compared.
@@ -55,7 +56,8 @@ def draw_freely() -> None:
 def draw_quickly() -> None:
     """Replaces what PyTorch does before each sample: it seeds the generators and looks for the calling test.
 
-    Both walk the caller's stack, which takes longer than most samples. Here no test of PyTorch's is running.
+    Both are slower than most samples, because they walk the caller's stack (see seed()). Here no test of PyTorch's is
+    running.
     """
     from torch.testing._internal import common_utils
 

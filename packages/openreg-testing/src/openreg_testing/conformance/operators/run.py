@@ -36,8 +36,8 @@ class TableError(Exception):
 def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
     """Runs the checks QUICK on every entry and returns the scorecard.
 
-    The dtype is float32, or the first of an entry that does not list it. `variant_samples` is the maximal number of
-    samples of each check except "forward".
+    Each entry runs in float32 or, if it does not list that, in its first dtype. `variant_samples` is the maximal number
+    of samples of each check except "forward".
     """
     return run(setup, ("float32", "first"), ops, checks=QUICK, variant_samples=2, **settings)
 
@@ -69,7 +69,8 @@ def run(
 
     The dtype "first" is the first one of each entry. `shard` is (K, N) and selects the K-th of N parts. `settings` are
     arguments of examine(). Calls progress(done, total) after each task. Raises TableError if the table cannot be
-    loaded, and ManifestError if the manifest lists an unknown entry.
+    loaded, and ManifestError if the manifest lists an unknown entry. The checks ON_DEMAND run only if `checks` names
+    them.
     """
     alone = (FLAGS, *ON_DEMAND)
     together = tuple(check for check in checks if check not in alone)
@@ -174,7 +175,7 @@ def _one_by_one(pool: WorkerPool, unfinished: Sequence[tuple[Examine, dict[str, 
         yield report
     for _, report in unfinished:
         reasons = ended[report["name"], report["dtype"]]
-        if reasons:  # otherwise the process ends only if several checks run in it
+        if reasons:  # if no check alone ended its process, the entry has no failure of this kind
             text = "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
             report["failures"][PROCESS] = text
         yield report
@@ -195,8 +196,8 @@ def _around_lost_case(pool: WorkerPool, task: Examine, lost: FailedTask) -> Iter
     if where != "cpu" and (begin, end) == alone:
         yield _report(task, FailedTask(f"case {number}: {lost.reason}", lost.output))
         return
-    # A case that ended the process on the device is repeated alone in a new process, because an earlier kernel of the
-    # CPU may have written outside of its memory.
+    # A case that ended the process on the device is repeated alone in a new process, because the crash may be the late
+    # effect of an earlier kernel of the CPU that wrote out of bounds.
     for part in ((begin, number), *([alone] if where != "cpu" else []), (number + 1, end)):
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})

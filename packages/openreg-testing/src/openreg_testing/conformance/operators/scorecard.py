@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scorecard of a run: counts of the reports of all entries and dtypes, and the problems.
 
-An entry is an OpInfo of PyTorch's table of operators. The manifest is the file of the backend's expected failures.
+An entry is an OpInfo of PyTorch's table of operators. The manifest is the file of the backend's expected failures. A
+*difference* is a failure of one check of an entry that the manifest lists with `differs`; it does not fail the run.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ def matches_any(pattern: str, names: set[str]) -> bool:
 
 
 class Scorecard:
-    """The scorecard of a run. `reports` are those of EntryReport.as_dictionary(), `entries` the size of the table.
+    """The scorecard of a run.
 
-    `whole` contains the checks that ran on all entries and dtypes.
+    `reports` are results of EntryReport.as_dictionary(); `entries` is the number of entries in the table. `whole`
+    contains the checks that ran on all entries and dtypes. The run is `complete` if these include all of CHECKS,
+    which run by default.
     """
 
     def __init__(
@@ -147,7 +150,7 @@ class Scorecard:
         }
 
     def fallbacks(self) -> Counter[str]:
-        """Returns, by operator that fell back to the CPU, the number of reports in which it did.
+        """Returns for each operator the number of reports in which it fell back to the CPU.
 
         A report is that of one entry in one dtype.
         """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies the arguments of a sample (SampleInput) to a device, with equal bytes, strides and shared storages."""
+"""Copies the arguments of a sample (SampleInput) to a device.
+
+The copies of dense tensors have equal bytes, strides and shared storages.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def copy_value(value: Any, device: str, storages: dict[Any, Any]) -> Any:
 def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> torch.Tensor:
     """Returns a copy of a CPU tensor on a device, and any other tensor unchanged.
 
-    Copies of tensors that share a storage share one, too.
+    Copies of tensors that share a storage share one, too, except those of sparse tensors and of tensor subclasses.
     """
     if tensor.device.type != "cpu":
         return tensor
@@ -97,7 +100,10 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
 
 
 def densified(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a sparse tensor as a dense one, which accepts gradients of any layout; others are returned unchanged."""
+    """Returns a sparse tensor as a dense one, because a dense tensor accepts gradients of any layout.
+
+    Returns other tensors unchanged.
+    """
     return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
 
 
