@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import distributed
 
+from openreg_testing.plugin.gate import Gate
+
 
 def told(call: Any) -> tuple[str, str]:
     """The type and the text of the error that the call raises."""
@@ -134,14 +136,21 @@ def a_child_exits_with_the_group(rank: int, size: int) -> int:
 
 
 def a_failing_kernel_before(rank: int, size: int) -> tuple[str, str]:
-    """The work before a collective fails on rank 0, which resets its device before the group may have looked."""
+    """The work before a collective fails on rank 0, which resets its device before the group may have looked.
+
+    A gate delays the failure until the call is made: a call on a failed device would be refused.
+    """
+    tensor, index = x(4), torch.tensor([99], device="openreg")
     distributed.barrier()
-    tensor = x(1)
-    if rank == 0:
-        tensor = x(4)[torch.tensor([99], device="openreg")]
-    # On rank 0 the call itself raises where the kernel has failed by then.
-    error = told(lambda: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
+    if rank == 1:
+        return told(lambda: (distributed.all_reduce(x(1)), torch.openreg.synchronize()))
+    gate = Gate()
+    gate.close()
+    distributed.all_reduce(tensor[index])
+    gate.open()
+    error = told(torch.openreg.synchronize)
     torch.openreg.reset_device()
+    gate.end()
     return error
 
 
