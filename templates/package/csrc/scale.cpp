@@ -24,12 +24,12 @@ void check_operand(const at::Tensor& self) {
 
 at::Tensor scale(const at::Tensor& self, double factor) {
   check_operand(self);
-  const runtime::CurrentDevice current(self.device().index());
+  const runtime::CurrentDeviceGuard current(self.device().index());
   const at::Tensor input = self.contiguous();
   at::Tensor output = at::empty(input.sizes(), input.options());
   // The kernel works on the device's memory through CPU tensors and owns no tensor of the device. What it reads and
   // what it writes is reported to observers that ask.
-  runtime::Aliases aliases(kName);
+  runtime::AliasBuilder aliases(kName);
   const at::Tensor from = aliases(input);
   const at::Tensor to = aliases.as(orAccessWrite)(output);
   runtime::launch(

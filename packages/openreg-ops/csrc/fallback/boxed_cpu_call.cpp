@@ -322,7 +322,7 @@ at::Tensor BoxedCpuCall::tensor_to_device(const at::Tensor& tensor) {
   const c10::IntArrayRef strides = tensor.is_non_overlapping_and_dense() ? tensor.strides() : c10::IntArrayRef();
   copied_bytes_ += tensor.nbytes();
   if (tensor.is_quantized()) {
-    const CurrentDevice current(device_);
+    const CurrentDeviceGuard current(device_);
     at::Tensor result = make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
                                        quantizer_on(quantizer_of(tensor), device_));
     integers_of(result).copy_(integers_of(tensor));

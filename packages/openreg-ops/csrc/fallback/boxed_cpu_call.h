@@ -127,7 +127,7 @@ class BoxedCpuCall {
   torch::jit::Stack& stack_;
   const size_t first_argument_;  // index on the caller's stack
   c10::Device device_;
-  runtime::Aliases aliases_;
+  runtime::AliasBuilder aliases_;
   torch::jit::Stack cpu_stack_;
   std::vector<Passed> passed_;   // all operands of the device, and the components of sparse ones
   std::vector<Passed> written_;  // those that the kernel writes

@@ -64,9 +64,9 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   RECORD_USER_SCOPE("openreg::fallback " + name);
   const auto begin = std::chrono::steady_clock::now();
   BoxedCpuCall call(op, *stack);
-  const CurrentDevice current(call.device());
+  const CurrentDeviceGuard current(call.device());
   const c10::Stream stream = runtime::current_stream(call.device().index());
-  runtime::refuse_capture(name.c_str(), stream);  // a captured kernel would refer to objects of this call
+  runtime::check_stream_not_capturing(name.c_str(), stream);  // a captured kernel would refer to objects of this call
   runtime::warn_or_error_on_sync();
   if (may_be_python(op)) {
     run_on_host(op, call, key, stream);

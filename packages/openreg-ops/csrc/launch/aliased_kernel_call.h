@@ -68,16 +68,16 @@ class AliasedKernelCall<Runner, Kernel, std::index_sequence<Index...>, Args...> 
  public:
   static constexpr size_t kOutputs = sizeof...(Index);
 
-  AliasedKernelCall(const char* name, Kernel* kernel, LaunchDtypes dtypes, runtime::Aliases& aliases,
+  AliasedKernelCall(const char* name, Kernel* kernel, LaunchDtypes dtypes, runtime::AliasBuilder& aliases,
                     const std::array<at::Tensor, kOutputs>& outputs, Args... args)
       : name_(name),
         kernel_(kernel),
         dtypes_(dtypes),
         owned_(aliases, kAccesses.data(), args...),
-        outputs_{aliases.as(orAccessWrite).record(outputs[Index])...} {}
+        outputs_{aliases.as(orAccessWrite).describe(outputs[Index])...} {}
 
   void operator()(runtime::AliasStorages& storages) {
-    std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
+    std::array<at::Tensor, kOutputs> outputs{outputs_[Index].make_tensor(storages)...};
     const c10::ScalarType dtype = dtypes_.for_integers();
     const auto run = [&]<class... T>(T&&... argument) {
       Runner()(name_, kernel_, outputs, converted(std::forward<T>(argument), dtype)...);
@@ -92,7 +92,7 @@ class AliasedKernelCall<Runner, Kernel, std::index_sequence<Index...>, Args...> 
   Kernel* kernel_;
   LaunchDtypes dtypes_;
   OwnedArgumentsOf<Args...> owned_;
-  std::array<runtime::AliasRecord, kOutputs> outputs_;
+  std::array<runtime::AliasDescriptor, kOutputs> outputs_;
 };
 
 // Launches Runner()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
@@ -103,7 +103,7 @@ void launch_on_aliases(const char* name, c10::Device device, SyncPolicy policy, 
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
                        Args... args) {
   using KernelCall = AliasedKernelCall<Runner, Kernel, std::make_index_sequence<kOutputs>, Args...>;
-  const auto make = [&](runtime::Aliases& aliases) {
+  const auto make = [&](runtime::AliasBuilder& aliases) {
     return KernelCall(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
   };
   launch_with_policy(name, device, policy, make, args..., at::TensorList(outputs));

@@ -24,13 +24,13 @@
 
 namespace openreg::ops {
 
-// Owned<T> owns an argument of type T. The host makes it from (value, aliases): runtime::Aliases makes the descriptors
-// of one launch. Each execution of the kernel calls get(storages) once, which returns a T: runtime::AliasStorages holds
-// the storages of the aliases of this execution. The engine thread executes the kernel; in a dry run (a call of the
-// kernel on zero-filled stand-ins for its checks alone, dry_run.h) the calling thread does.
+// Owned<T> owns an argument of type T. The host makes it from (value, aliases): runtime::AliasBuilder makes the
+// descriptors of one launch. Each execution of the kernel calls get(storages) once, which returns a T:
+// runtime::AliasStorages holds the storages of the aliases of this execution. The engine thread executes the kernel; in
+// a dry run (a call of the kernel on zero-filled stand-ins for its checks alone, dry_run.h) the calling thread does.
 //
 // A tensor argument has an OperandDescriptor, which describes operands of any layout, sparse and quantized ones too.
-// Optional tensors and lists have a runtime::AliasRecord per tensor, which describes only strided tensors without a
+// Optional tensors and lists have a runtime::AliasDescriptor per tensor, which describes only strided tensors without a
 // quantizer.
 
 // Owns everything that contains no tensor and no reference by value: numbers, enums, Scalars, dtypes, optionals of
@@ -38,87 +38,88 @@ namespace openreg::ops {
 template <class T>
 struct Owned {
   using Decayed = std::remove_cv_t<std::remove_reference_t<T>>;
-  Owned(const Decayed& value, runtime::Aliases& /*aliases*/) : held(value) {}
+  Owned(const Decayed& value, runtime::AliasBuilder& /*aliases*/) : held(value) {}
   const Decayed& get(runtime::AliasStorages& /*storages*/) const { return held; }
   Decayed held;
 };
 
 template <>
 struct Owned<const at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
-  const at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  OperandDescriptor record;
+  Owned(const at::Tensor& value, runtime::AliasBuilder& aliases) : descriptor(value, aliases) {}
+  const at::Tensor& get(runtime::AliasStorages& storages) { return descriptor.make_tensor(storages); }
+  OperandDescriptor descriptor;
 };
 
 template <>
 struct Owned<at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
-  at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  OperandDescriptor record;
+  Owned(const at::Tensor& value, runtime::AliasBuilder& aliases) : descriptor(value, aliases) {}
+  at::Tensor& get(runtime::AliasStorages& storages) { return descriptor.make_tensor(storages); }
+  OperandDescriptor descriptor;
 };
 
 // Owns an output that may be absent: the kernel writes into it if it is there.
 template <>
 struct Owned<std::optional<at::Tensor>&> {
-  Owned(const std::optional<at::Tensor>& value, runtime::Aliases& aliases)
-      : record(value.has_value() ? aliases.record(*value) : runtime::AliasRecord()), held(value.has_value()) {}
+  Owned(const std::optional<at::Tensor>& value, runtime::AliasBuilder& aliases)
+      : descriptor(value.has_value() ? aliases.describe(*value) : runtime::AliasDescriptor()),
+        held(value.has_value()) {}
   std::optional<at::Tensor>& get(runtime::AliasStorages& storages) {
     if (held) {
-      opened = record.open(storages);
+      made = descriptor.make_tensor(storages);
     }
-    return opened;
+    return made;
   }
-  runtime::AliasRecord record;
+  runtime::AliasDescriptor descriptor;
   bool held;
-  std::optional<at::Tensor> opened;
+  std::optional<at::Tensor> made;
 };
 
 template <>
 struct Owned<const std::optional<at::Tensor>&> {
-  Owned(const std::optional<at::Tensor>& value, runtime::Aliases& aliases) {
+  Owned(const std::optional<at::Tensor>& value, runtime::AliasBuilder& aliases) {
     if (value.has_value()) {
-      record.emplace(aliases.record(*value));
+      descriptor.emplace(aliases.describe(*value));
     }
   }
   const std::optional<at::Tensor>& get(runtime::AliasStorages& storages) {
-    if (record.has_value()) {
-      held = record->open(storages);
+    if (descriptor.has_value()) {
+      held = descriptor->make_tensor(storages);
     }
     return held;
   }
-  std::optional<runtime::AliasRecord> record;
+  std::optional<runtime::AliasDescriptor> descriptor;
   std::optional<at::Tensor> held;
 };
 
 // Returns the descriptors of a list of tensors.
 template <class List>
-std::vector<runtime::AliasRecord> records_of(const List& list, runtime::Aliases& aliases) {
-  std::vector<runtime::AliasRecord> records;
-  records.reserve(list.size());
+std::vector<runtime::AliasDescriptor> descriptors_of(const List& list, runtime::AliasBuilder& aliases) {
+  std::vector<runtime::AliasDescriptor> descriptors;
+  descriptors.reserve(list.size());
   for (const at::Tensor& tensor : list) {
-    records.push_back(aliases.record(tensor));
+    descriptors.push_back(aliases.describe(tensor));
   }
-  return records;
+  return descriptors;
 }
 
-// Replaces `opened` by the aliases of all descriptors, in order.
-inline void open_all(std::vector<runtime::AliasRecord>& records, std::vector<at::Tensor>& opened,
+// Replaces `made` by the aliases of all descriptors, in order.
+inline void make_all(std::vector<runtime::AliasDescriptor>& descriptors, std::vector<at::Tensor>& made,
                      runtime::AliasStorages& storages) {
-  opened.clear();
-  opened.reserve(records.size());
-  for (runtime::AliasRecord& record : records) {
-    opened.push_back(record.open(storages));
+  made.clear();
+  made.reserve(descriptors.size());
+  for (runtime::AliasDescriptor& descriptor : descriptors) {
+    made.push_back(descriptor.make_tensor(storages));
   }
 }
 
 template <>
 struct Owned<at::TensorList> {
-  Owned(at::TensorList value, runtime::Aliases& aliases) : records(records_of(value, aliases)) {}
+  Owned(at::TensorList value, runtime::AliasBuilder& aliases) : descriptors(descriptors_of(value, aliases)) {}
   at::TensorList get(runtime::AliasStorages& storages) {
-    open_all(records, held, storages);
+    make_all(descriptors, held, storages);
     return held;
   }
-  std::vector<runtime::AliasRecord> records;
+  std::vector<runtime::AliasDescriptor> descriptors;
   std::vector<at::Tensor> held;
 };
 
@@ -135,51 +136,52 @@ void for_each_tensor(Visit&& visit, const OutputList& outputs) {
 
 template <>
 struct Owned<OutputList> : Owned<at::TensorList> {
-  Owned(const OutputList& value, runtime::Aliases& aliases) : Owned<at::TensorList>(value.tensors, aliases) {}
+  Owned(const OutputList& value, runtime::AliasBuilder& aliases) : Owned<at::TensorList>(value.tensors, aliases) {}
 };
 
 template <>
 struct Owned<const at::ITensorListRef&> {
-  Owned(const at::ITensorListRef& value, runtime::Aliases& aliases) : records(records_of(value, aliases)) {}
+  Owned(const at::ITensorListRef& value, runtime::AliasBuilder& aliases)
+      : descriptors(descriptors_of(value, aliases)) {}
   at::ITensorListRef get(runtime::AliasStorages& storages) {
-    open_all(records, held, storages);
+    make_all(descriptors, held, storages);
     return at::ITensorListRef(held);
   }
-  std::vector<runtime::AliasRecord> records;
+  std::vector<runtime::AliasDescriptor> descriptors;
   std::vector<at::Tensor> held;
 };
 
 template <>
 struct Owned<const c10::List<std::optional<at::Tensor>>&> {
   using OptionalTensors = c10::List<std::optional<at::Tensor>>;
-  Owned(const OptionalTensors& value, runtime::Aliases& aliases) {
-    records.reserve(value.size());
+  Owned(const OptionalTensors& value, runtime::AliasBuilder& aliases) {
+    descriptors.reserve(value.size());
     for (const std::optional<at::Tensor> tensor : value) {
-      records.push_back(aliases.record(tensor.has_value() ? *tensor : at::Tensor()));
+      descriptors.push_back(aliases.describe(tensor.has_value() ? *tensor : at::Tensor()));
     }
   }
   const OptionalTensors& get(runtime::AliasStorages& storages) {
     held.clear();
-    for (runtime::AliasRecord& record : records) {
-      const at::Tensor& tensor = record.open(storages);
+    for (runtime::AliasDescriptor& descriptor : descriptors) {
+      const at::Tensor& tensor = descriptor.make_tensor(storages);
       held.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
     }
     return held;
   }
-  std::vector<runtime::AliasRecord> records;
+  std::vector<runtime::AliasDescriptor> descriptors;
   OptionalTensors held;
 };
 
 template <class Element>
 struct Owned<c10::ArrayRef<Element>> {
-  Owned(c10::ArrayRef<Element> value, runtime::Aliases& /*aliases*/) : held(value.begin(), value.end()) {}
+  Owned(c10::ArrayRef<Element> value, runtime::AliasBuilder& /*aliases*/) : held(value.begin(), value.end()) {}
   c10::ArrayRef<Element> get(runtime::AliasStorages& /*storages*/) const { return held; }
   c10::SmallVector<Element, 6> held;
 };
 
 template <>
 struct Owned<at::OptionalIntArrayRef> {
-  Owned(at::OptionalIntArrayRef value, runtime::Aliases& /*aliases*/) {
+  Owned(at::OptionalIntArrayRef value, runtime::AliasBuilder& /*aliases*/) {
     if (value.has_value()) {
       held.emplace(value->begin(), value->end());
     }
@@ -192,7 +194,7 @@ struct Owned<at::OptionalIntArrayRef> {
 
 template <>
 struct Owned<std::optional<c10::ArrayRef<double>>> {
-  Owned(std::optional<c10::ArrayRef<double>> value, runtime::Aliases& /*aliases*/) {
+  Owned(std::optional<c10::ArrayRef<double>> value, runtime::AliasBuilder& /*aliases*/) {
     if (value.has_value()) {
       held.emplace(value->begin(), value->end());
     }
@@ -205,14 +207,14 @@ struct Owned<std::optional<c10::ArrayRef<double>>> {
 
 template <>
 struct Owned<std::string_view> {
-  Owned(std::string_view value, runtime::Aliases& /*aliases*/) : held(value) {}
+  Owned(std::string_view value, runtime::AliasBuilder& /*aliases*/) : held(value) {}
   std::string_view get(runtime::AliasStorages& /*storages*/) const { return held; }
   std::string held;
 };
 
 template <>
 struct Owned<std::optional<std::string_view>> {
-  Owned(std::optional<std::string_view> value, runtime::Aliases& /*aliases*/) {
+  Owned(std::optional<std::string_view> value, runtime::AliasBuilder& /*aliases*/) {
     if (value.has_value()) {
       held.emplace(*value);
     }
@@ -236,7 +238,7 @@ template <size_t... Index, class... Args>
 class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Index, Args>... {
  public:
   // `accesses` contains the access of the kernel to each argument.
-  OwnedArguments(runtime::Aliases& aliases, [[maybe_unused]] const orAccess* accesses,
+  OwnedArguments(runtime::AliasBuilder& aliases, [[maybe_unused]] const orAccess* accesses,
                  const std::remove_reference_t<Args>&... args)
       : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
 

@@ -12,7 +12,7 @@
 
 #include <exception>
 
-#include "openreg/runtime/alias_record.h"
+#include "openreg/runtime/alias_descriptor.h"
 
 namespace openreg::ops {
 

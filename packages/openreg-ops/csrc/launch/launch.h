@@ -49,7 +49,7 @@ class OperandDeviceGuard {
 
  private:
   c10::Device device_;
-  CurrentDevice current_;
+  CurrentDeviceGuard current_;
 };
 
 // Returns the sync policy for a launch of the operator's kernel, which computes in the dtype of the first operand
@@ -74,7 +74,7 @@ struct BoundKernelCall {
 template <class... Parameters, class Kernel>
 void launch_owned(const Operator& op, c10::Device device, SyncPolicy policy, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
-  const auto make = [&](runtime::Aliases& aliases) {
+  const auto make = [&](runtime::AliasBuilder& aliases) {
     return BoundKernelCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}};
   };
   launch_with_policy(op.name, device, policy, make, args...);

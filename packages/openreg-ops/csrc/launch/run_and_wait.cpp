@@ -13,7 +13,7 @@
 namespace openreg::ops {
 
 void check_sync_allowed(const char* name, c10::Stream stream) {
-  runtime::refuse_capture(name, stream);
+  runtime::check_stream_not_capturing(name, stream);
   runtime::warn_or_error_on_sync();
 }
 

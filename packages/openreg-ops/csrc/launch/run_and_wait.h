@@ -41,7 +41,7 @@ void wait_for(const char* name, c10::Device device, Compute compute, const runti
 // kernel has run, and throws as wait_for() does.
 template <class... Args, class Kernel>
 auto run_kernel_and_wait(const char* name, c10::Device device, Kernel kernel, Args... args) {
-  runtime::Aliases aliases(name);
+  runtime::AliasBuilder aliases(name);
   constexpr std::array<orAccess, sizeof...(Args)> kAccesses = accesses_by_type<Args...>();
   OwnedArgumentsOf<Args...> owned(aliases, kAccesses.data(), args...);
   std::invoke_result_t<Kernel, Args...> result{};

@@ -33,7 +33,7 @@ KnownSignatures& known_signatures() {
 }
 
 // Throws the exception of a dry run during a capture, with the advice to run the call once before the capture.
-[[noreturn]] void refuse_capture_of(const char* name, c10::Stream stream, const std::exception_ptr& failure) {
+[[noreturn]] void rethrow_as_capture_error(const char* name, c10::Stream stream, const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (c10::Error& error) {
@@ -150,7 +150,7 @@ bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const 
     return false;
   }
   if (is_capturing) {
-    refuse_capture_of(name, stream, failure);
+    rethrow_as_capture_error(name, stream, failure);
   }
   return true;
 }

@@ -223,27 +223,27 @@ struct EnqueuedCall {
 template <class Make, class... Args>
 void launch_with_policy(const char* name, c10::Device device, SyncPolicy policy, Make&& make,
                         const Args&... arguments) {
-  using KernelCall = std::invoke_result_t<Make, runtime::Aliases&>;
+  using KernelCall = std::invoke_result_t<Make, runtime::AliasBuilder&>;
   const c10::Stream stream = runtime::current_stream(device.index());
   const bool is_common = (dtypes_in(arguments...) & ~(kCommonDtypes | kQuantizedDtypes)) == 0;
   if (C10_UNLIKELY(policy != SyncPolicy::kAsync || !is_common)) {
     LaunchSignature signature(name);
     (signature.add(arguments), ...);
     const auto run = [&](runtime::AliasStorages& storages) {
-      runtime::Aliases aliases(name);
+      runtime::AliasBuilder aliases(name);
       KernelCall call = make(aliases);
       call(storages);
     };
     if (has_to_wait(name, stream, policy, signature, run)) {
-      runtime::Aliases aliases(name);
+      runtime::AliasBuilder aliases(name);
       EnqueuedCall<KernelCall> call{make(aliases)};
       run_and_wait(name, stream, call, aliases.operands());
       signature.remember();
       return;
     }
   }
-  runtime::Aliases aliases(name);
-  runtime::launch_made(name, stream, [&] { return EnqueuedCall<KernelCall>{make(aliases)}; }, aliases.operands());
+  runtime::AliasBuilder aliases(name);
+  runtime::launch_emplace(name, stream, [&] { return EnqueuedCall<KernelCall>{make(aliases)}; }, aliases.operands());
 }
 
 }  // namespace openreg::ops

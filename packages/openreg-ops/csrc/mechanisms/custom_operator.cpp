@@ -37,7 +37,7 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   const at::Tensor dense_gate = gate.contiguous();
   const at::Tensor dense_up = up.contiguous();
   at::Tensor output = at::empty(gate.sizes(), gate.options());
-  runtime::Aliases aliases(kSwiglu);
+  runtime::AliasBuilder aliases(kSwiglu);
   auto kernel = [gate = aliases(dense_gate), up = aliases(dense_up),
                  output = aliases.as(orAccessWrite)(output)]() mutable { kernels::swiglu(gate, up, output); };
   runtime::launch(kSwiglu, gate.device().index(), std::move(kernel), aliases.operands());
@@ -54,7 +54,7 @@ std::tuple<at::Tensor, at::Tensor> swiglu_backward(const at::Tensor& grad, const
   const at::Tensor dense_up = up.contiguous();
   at::Tensor grad_gate = at::empty(gate.sizes(), gate.options());
   at::Tensor grad_up = at::empty(gate.sizes(), gate.options());
-  runtime::Aliases aliases(kSwigluBackward);
+  runtime::AliasBuilder aliases(kSwigluBackward);
   auto kernel = [grad = aliases(dense_grad), gate = aliases(dense_gate), up = aliases(dense_up),
                  grad_gate = aliases.as(orAccessWrite)(grad_gate), grad_up = aliases(grad_up)]() mutable {
     kernels::swiglu_backward(grad, gate, up, grad_gate, grad_up);

@@ -48,7 +48,7 @@ Pair clip_factor(at::TensorList gradients, double max_norm) {
   const c10::DeviceGuard guard(gradients[0].device());
   at::Tensor norm = at::empty({}, gradients[0].options());
   at::Tensor factor = at::empty({}, gradients[0].options());
-  runtime::Aliases aliases(kName);
+  runtime::AliasBuilder aliases(kName);
   std::vector<at::Tensor> of_gradients;
   for (const at::Tensor& gradient : gradients) {
     of_gradients.push_back(aliases(gradient));

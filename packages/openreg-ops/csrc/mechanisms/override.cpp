@@ -23,7 +23,7 @@ at::Tensor isfinite(const at::Tensor& self) {
   }
   const c10::DeviceGuard guard(self.device());
   at::Tensor output = at::empty_like(self, self.options().dtype(at::kBool));
-  runtime::Aliases aliases("aten::isfinite");
+  runtime::AliasBuilder aliases("aten::isfinite");
   auto kernel = [input = aliases(self), result = aliases.as(orAccessWrite)(output)]() mutable {
     result.copy_(at::isfinite(input));
   };

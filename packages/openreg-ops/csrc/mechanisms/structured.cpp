@@ -49,7 +49,7 @@ struct Hypot final : at::meta::structured_hypot {
   // Launches the kernel, which runs later, on another thread, on aliases: CPU tensors over the same bytes without
   // ownership. It is PyTorch's CPU kernel; a real device launches its own.
   void launch(const at::Tensor& self, const at::Tensor& other) {
-    runtime::Aliases aliases("aten::hypot");
+    runtime::AliasBuilder aliases("aten::hypot");
     auto kernel = [a = aliases(self), b = aliases(other), out = aliases.as(orAccessWrite)(output)]() mutable {
       at::cpu::hypot_outf(a, b, out);
     };

@@ -30,7 +30,7 @@ at::Tensor channel_shuffle(const at::Tensor& self, int64_t groups) {
   const c10::DeviceGuard guard(self.device());
   at::Tensor output = at::empty(self.sizes(), self.options().memory_format(self.suggest_memory_format()));
   // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes without ownership.
-  runtime::Aliases aliases("aten::channel_shuffle");
+  runtime::AliasBuilder aliases("aten::channel_shuffle");
   auto kernel = [input = aliases(self), groups, result = aliases.as(orAccessWrite)(output)]() mutable {
     result.copy_(at::native::channel_shuffle(input, groups));
   };

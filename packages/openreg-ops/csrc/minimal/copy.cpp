@@ -66,7 +66,7 @@ bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
 // `waits_anyway` is true if the caller has already checked that it may synchronize.
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream,
                  bool waits_anyway = false) {
-  runtime::Aliases aliases(kName);
+  runtime::AliasBuilder aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
   aliases.as(orAccessWrite);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
@@ -106,7 +106,8 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const bool stageable = bytes && !is_on_device(source) && !pinned;
   const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
-    runtime::refuse_capture("a copy between openreg and the host that waits (.cpu(), .to(), printing)", stream);
+    runtime::check_stream_not_capturing("a copy between openreg and the host that waits (.cpu(), .to(), printing)",
+                                        stream);
     runtime::warn_or_error_on_sync();
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread

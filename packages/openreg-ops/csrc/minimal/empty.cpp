@@ -37,7 +37,7 @@ at::Tensor with_known_content(at::Tensor tensor) {
 at::Tensor empty_memory_format(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
                                std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                                std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
-  const CurrentDevice current(checked_device("aten::empty", device, layout, pin_memory));
+  const CurrentDeviceGuard current(checked_device("aten::empty", device, layout, pin_memory));
   return with_known_content(at::detail::empty_generic(size, &runtime::device_allocator(), kKeys,
                                                       c10::dtype_or_default(dtype), memory_format));
 }
@@ -45,7 +45,7 @@ at::Tensor empty_memory_format(c10::IntArrayRef size, std::optional<c10::ScalarT
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory) {
-  const CurrentDevice current(checked_device("aten::empty_strided", device, layout, pin_memory));
+  const CurrentDeviceGuard current(checked_device("aten::empty_strided", device, layout, pin_memory));
   return with_known_content(at::detail::empty_strided_generic(size, stride, &runtime::device_allocator(), kKeys,
                                                               c10::dtype_or_default(dtype)));
 }

@@ -25,7 +25,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   runtime::check_storage("Tensor.item()", self);
   at::Scalar result;
   const c10::Stream current = runtime::current_stream(self.get_device());
-  runtime::refuse_capture("Tensor.item()", current);
+  runtime::check_stream_not_capturing("Tensor.item()", current);
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
                    const orStream_t stream = runtime::native_handle(current);

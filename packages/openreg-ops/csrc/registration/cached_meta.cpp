@@ -209,7 +209,7 @@ class OutputMetaCache {
 // One argument that a launch owns: a tensor or a list of tensors, a host object or a list of them, or a plain value.
 class OwnedValue {
  public:
-  OwnedValue(const c10::IValue& value, runtime::Aliases& aliases);
+  OwnedValue(const c10::IValue& value, runtime::AliasBuilder& aliases);
 
   c10::IValue open(runtime::AliasStorages& storages);
 
@@ -219,14 +219,14 @@ class OwnedValue {
     OperandDescriptor on_device;
   };
 
-  void own(const at::Tensor& tensor, runtime::Aliases& aliases);
+  void own(const at::Tensor& tensor, runtime::AliasBuilder& aliases);
 
   c10::IValue value_;  // without its tensors and objects
   std::vector<OwnedOperand> operands_;
   std::vector<std::shared_ptr<const HostObject>> objects_;
 };
 
-OwnedValue::OwnedValue(const c10::IValue& value, runtime::Aliases& aliases) {
+OwnedValue::OwnedValue(const c10::IValue& value, runtime::AliasBuilder& aliases) {
   if (value.isCustomClass()) {
     objects_.push_back(hold_on_host(value));
   } else if (value.isList() && !value.toListRef().empty() && value.toListRef()[0].isCustomClass()) {
@@ -242,7 +242,7 @@ OwnedValue::OwnedValue(const c10::IValue& value, runtime::Aliases& aliases) {
   }
 }
 
-void OwnedValue::own(const at::Tensor& tensor, runtime::Aliases& aliases) {
+void OwnedValue::own(const at::Tensor& tensor, runtime::AliasBuilder& aliases) {
   // The launch owns a copy of a host tensor, because the tensor may change, or have a Python object.
   const bool is_on_host = tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0;
   operands_.push_back({is_on_host ? tensor.clone() : at::Tensor(), {is_on_host ? at::Tensor() : tensor, aliases}});
@@ -253,7 +253,7 @@ c10::IValue OwnedValue::open(runtime::AliasStorages& storages) {
     auto next = operands_.begin();
     return with_tensors(value_, [&](const at::Tensor& /*absent*/) {
       OwnedOperand& operand = *next++;
-      return operand.on_host.defined() ? operand.on_host : operand.on_device.open(storages);
+      return operand.on_host.defined() ? operand.on_host : operand.on_device.make_tensor(storages);
     });
   }
   if (!value_.isList()) {
@@ -283,7 +283,7 @@ struct CachedCall {
     runtime::AliasStorages storages;
     Stack operands;
     for (OwnedValue& argument : arguments) {
-      operands.push_back(argument.open(storages));
+      operands.push_back(argument.make_tensor(storages));
     }
     Stack results = operands;
     op.redispatchBoxed(c10::DispatchKeySet(key), &results);
@@ -298,7 +298,7 @@ struct CachedCall {
                   ": the kernel gave another result than for the same sizes, dtypes and options before; please report "
                   "this");
       const at::Tensor output =
-          expected.is_operand ? operands[expected.operand].toTensor() : outputs[next++].open(storages);
+          expected.is_operand ? operands[expected.operand].toTensor() : outputs[next++].make_tensor(storages);
       if (!output.is_same(result)) {  // some kernels return another tensor than the operand that they had to write
         output.copy_(result);
       }
@@ -332,7 +332,7 @@ void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stre
     }
   }
   const char* const name = op.schema().name().c_str();
-  runtime::Aliases aliases(name);
+  runtime::AliasBuilder aliases(name);
   const auto make = [&] {
     CachedCall call{op, cpu_key_of(op, *stack), metas, {}, {}};
     call.arguments.reserve(arguments.size());
@@ -344,7 +344,7 @@ void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stre
     }
     return call;
   };
-  runtime::launch_made(name, stream, make, aliases.operands());
+  runtime::launch_emplace(name, stream, make, aliases.operands());
   torch::jit::drop(*stack, arguments.size());
   for (c10::IValue& result : results) {
     stack->push_back(std::move(result));
@@ -412,7 +412,7 @@ void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream strea
 void run_cached_meta(const c10::OperatorHandle& op, Stack* stack) {
   const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
   check_devices_of_call(op, *stack, device);
-  const CurrentDevice current(device);
+  const CurrentDeviceGuard current(device);
   const c10::Stream stream = runtime::current_stream(device.index());
   const CallKey key(op, *stack);
   if (const auto metas = OutputMetaCache::instance().find(key.bytes())) {

@@ -50,7 +50,7 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
   static Result enter(const void* state, at::TensorList self, Args... args) {
     const auto& [op, accesses, composite, check] = *static_cast<const ForeachOp*>(state);
     const c10::Device device = device_of(op.name, self, args...);
-    const CurrentDevice current(device);
+    const CurrentDeviceGuard current(device);
     if (check != nullptr) {
       check(self, args...);
     }

@@ -8,13 +8,13 @@
 namespace openreg::ops {
 
 void run_host_composite(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack) {
-  const CurrentDevice current(device_of_call(*stack, op.schema().arguments().size()));
+  const CurrentDeviceGuard current(device_of_call(*stack, op.schema().arguments().size()));
   op.redispatchBoxed(c10::DispatchKeySet(key), stack);
 }
 
 void run_synchronous(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack) {
   BoxedCpuCall call(op, *stack);
-  const CurrentDevice current(call.device());
+  const CurrentDeviceGuard current(call.device());
   check_sync_allowed(op.schema().name().c_str(), runtime::current_stream(call.device().index()));
   call.run_on_engine(key);
   call.finish();

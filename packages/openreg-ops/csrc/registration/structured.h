@@ -244,7 +244,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     if (!is_iterator) {
       check_same_device(name, device, args...);  // a TensorIterator checks by itself, and accepts scalars on the CPU
     }
-    const CurrentDevice current(device);
+    const CurrentDeviceGuard current(device);
     if (hooks.check != nullptr) {
       hooks.check(args...);
     }

@@ -161,7 +161,7 @@ struct UnstructuredOverload<Result(Args...)> {
     auto& output = std::get<kOutput>(std::tie(args...));  // may be a list of them
     const c10::Device device = device_of(op.name, args...);
     check_same_device_or_scalar(op.name, device, args...);
-    const CurrentDevice current(device);
+    const CurrentDeviceGuard current(device);
     if constexpr (!kWritesFirst) {
       const OutputSpec spec = describe(args...);
       prepare_out_argument(output, spec, device);

@@ -102,6 +102,6 @@ inline c10::Device factory_device(const char* name, std::optional<c10::Device> d
   return {runtime::kDeviceType, index};
 }
 
-using runtime::CurrentDevice;  // the guard that makes such a device current
+using runtime::CurrentDeviceGuard;  // the guard that makes such a device current
 
 }  // namespace openreg::ops

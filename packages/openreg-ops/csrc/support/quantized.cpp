@@ -100,7 +100,7 @@ at::Tensor integers_of(const at::Tensor& quantized) {
   return result;
 }
 
-QuantizerRecord::QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& aliases)
+QuantizerDescriptor::QuantizerDescriptor(const at::Tensor& quantized, runtime::AliasBuilder& aliases)
     : dtype_(quantized.scalar_type()) {
   const at::QuantizerPtr quantizer = quantizer_of(quantized);
   if (const auto* per_tensor = dynamic_cast<const at::PerTensorAffineQuantizer*>(quantizer.get())) {
@@ -111,19 +111,19 @@ QuantizerRecord::QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& 
     scheme_ = found->qscheme();
     axis_ = found->axis();
     aliases.as(orAccessRead);  // the kernel only reads them, also if it writes the integers
-    scales_ = aliases.record(found->scales());
-    zero_points_ = aliases.record(found->zero_points());
+    scales_ = aliases.describe(found->scales());
+    zero_points_ = aliases.describe(found->zero_points());
   }
 }
 
-at::QuantizerPtr QuantizerRecord::open(runtime::AliasStorages& storages) {
+at::QuantizerPtr QuantizerDescriptor::make_quantizer(runtime::AliasStorages& storages) {
   if (scheme_ == kUnknownScheme) {
     return at::make_unknown_quantizer(dtype_);
   }
   if (scheme_ == c10::kPerTensorAffine) {
     return at::make_per_tensor_affine_quantizer(scale_, zero_point_, dtype_);
   }
-  return per_channel(dtype_, scales_.open(storages), zero_points_.open(storages), axis_);
+  return per_channel(dtype_, scales_.make_tensor(storages), zero_points_.make_tensor(storages), axis_);
 }
 
 at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer) {
@@ -133,7 +133,7 @@ at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer
   return result;
 }
 
-at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases) {
+at::Tensor quantized_alias(const at::Tensor& tensor, runtime::AliasBuilder& aliases) {
   const at::Tensor alias = aliases(tensor);
   const at::QuantizerPtr quantizer = quantizer_of(tensor);
   const auto* found = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get());

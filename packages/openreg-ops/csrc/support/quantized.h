@@ -40,13 +40,13 @@ at::Tensor integers_of(const at::Tensor& quantized);
 
 // A descriptor of a quantizer, from which the engine thread makes it. A launch must not own the tensors of a
 // per-channel quantizer, because they may have Python objects.
-class QuantizerRecord {
+class QuantizerDescriptor {
  public:
   // `quantized` is a tensor on an openreg device.
-  QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& aliases);
+  QuantizerDescriptor(const at::Tensor& quantized, runtime::AliasBuilder& aliases);
 
-  // Returns the quantizer. `storages` are those of AliasRecord::open().
-  at::QuantizerPtr open(runtime::AliasStorages& storages);
+  // Returns the quantizer. `storages` are those of AliasDescriptor::make_tensor().
+  at::QuantizerPtr make_quantizer(runtime::AliasStorages& storages);
 
  private:
   c10::ScalarType dtype_;
@@ -54,8 +54,8 @@ class QuantizerRecord {
   double scale_ = 0;
   int64_t zero_point_ = 0;
   int64_t axis_ = 0;
-  runtime::AliasRecord scales_;
-  runtime::AliasRecord zero_points_;
+  runtime::AliasDescriptor scales_;
+  runtime::AliasDescriptor zero_points_;
 };
 
 // Returns a quantized tensor over the memory of a CPU tensor of integers.
@@ -63,6 +63,6 @@ at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer
 
 // Returns the alias of a quantized tensor: a quantized CPU tensor over its bytes. Makes the alias at once, without a
 // descriptor.
-at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases);
+at::Tensor quantized_alias(const at::Tensor& tensor, runtime::AliasBuilder& aliases);
 
 }  // namespace openreg::ops

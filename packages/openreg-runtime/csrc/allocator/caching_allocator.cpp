@@ -241,7 +241,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
     check_device_index(index);
-    const CurrentDevice current(index);
+    const CurrentDeviceGuard current(index);
     size_t free = 0;
     size_t total = 0;
     OPENREG_CHECK(orMemGetInfo(&free, &total));

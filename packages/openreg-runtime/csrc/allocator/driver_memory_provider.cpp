@@ -43,7 +43,7 @@ class EventFence final : public StreamFence {
 }  // namespace
 
 char* DriverMemoryProvider::allocate(size_t size) {
-  const CurrentDevice current(index_);
+  const CurrentDeviceGuard current(index_);
   void* address = nullptr;
   const orError_t status = orMalloc(&address, size);
   if (status == orErrorMemoryAllocation) {
@@ -60,7 +60,7 @@ void DriverMemoryProvider::release(char* address) noexcept {
 }
 
 MemoryInfo DriverMemoryProvider::memory_info() {
-  const CurrentDevice current(index_);
+  const CurrentDeviceGuard current(index_);
   MemoryInfo info;
   OPENREG_CHECK(orMemGetInfo(&info.free, &info.total));
   return info;
@@ -69,7 +69,7 @@ MemoryInfo DriverMemoryProvider::memory_info() {
 void DriverMemoryProvider::synchronize() {
   const GilRelease release;
   const CallReasonGuard reason(CallReason::kAllocator);
-  const CurrentDevice current(index_);
+  const CurrentDeviceGuard current(index_);
   orDeviceSynchronize();
   orGetLastError();
 }

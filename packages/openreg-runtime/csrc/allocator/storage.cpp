@@ -15,7 +15,7 @@ namespace openreg::runtime {
 namespace {
 
 c10::DataPtr allocate_for_storage(c10::DeviceIndex index, size_t size) {
-  const CurrentDevice current(index);
+  const CurrentDeviceGuard current(index);
   return device_allocator().allocate(size);
 }
 

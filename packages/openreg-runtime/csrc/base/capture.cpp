@@ -18,7 +18,7 @@ bool is_capturing(c10::Stream stream) {
   return capture_id(stream) != 0;
 }
 
-void refuse_capture(const char* operation, c10::Stream stream) {
+void check_stream_not_capturing(const char* operation, c10::Stream stream) {
   TORCH_CHECK(!is_capturing(stream), operation,
               " cannot be captured: it needs its result on the host, and a capturing stream of openreg:",
               static_cast<int>(stream.device_index()),

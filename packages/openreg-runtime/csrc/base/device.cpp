@@ -93,7 +93,7 @@ bool is_in_bad_fork() noexcept {
 
 void synchronize_device(c10::DeviceIndex index) {
   ensure_initialized();
-  const CurrentDevice current(index);
+  const CurrentDeviceGuard current(index);
   trace_gpu([](const auto& python) { python.trace_gpu_device_synchronization(kDeviceType); });
   orError_t status = orSuccess;
   {
@@ -105,7 +105,7 @@ void synchronize_device(c10::DeviceIndex index) {
 
 void reset_device(c10::DeviceIndex index) {
   ensure_initialized();
-  const CurrentDevice current(index);
+  const CurrentDeviceGuard current(index);
   orError_t status = orSuccess;
   {
     const HostWait wait;

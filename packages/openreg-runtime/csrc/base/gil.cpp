@@ -20,7 +20,7 @@ void set_gil_hooks(const GilHooks& hooks) {
   registered_hooks() = new GilHooks(hooks);  // exists until the process ends
 }
 
-void rest_if_interpreter_ended() {
+void park_if_finalized() {
   const GilHooks* hooks = registered_hooks().load();
   while (hooks != nullptr && hooks->interpreter_ended_elsewhere()) {
     std::this_thread::sleep_for(std::chrono::hours(1));

@@ -35,7 +35,7 @@ void throw_status(orError_t status, c10::SourceLocation location) {
     case orErrorForkedChild:
       throw c10::Error(location, "Cannot re-initialize OpenReg in forked subprocess. " + message);
     case orErrorDeinitialized:
-      rest_if_interpreter_ended();  // this thread blocked on the device while another one ended the process
+      park_if_finalized();  // this thread blocked on the device while another one ended the process
       throw c10::Error(location, std::move(message));
     default:
       throw c10::Error(location, std::move(message));

@@ -61,7 +61,7 @@ StreamPool& pool_of(c10::DeviceIndex index, bool high_priority) {
 }
 
 c10::StreamId create_stream(c10::DeviceIndex index, int priority) {
-  const CurrentDevice current(index);
+  const CurrentDeviceGuard current(index);
   orStream_t handle = nullptr;
   OPENREG_CHECK(orStreamCreateWithPriority(&handle, 0, priority));
   return static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle));

@@ -45,48 +45,48 @@ void check_storage(const char* operation, const at::Tensor& tensor) {
               ". Give the storage its size back with .untyped_storage().resize_(), or make the tensor anew");
 }
 
-at::Tensor Aliases::operator()(const at::Tensor& tensor) {
-  return record(tensor).open(storages_);
+at::Tensor AliasBuilder::operator()(const at::Tensor& tensor) {
+  return describe(tensor).make_tensor(storages_);
 }
 
-AliasRecord Aliases::record(const at::Tensor& tensor) {
+AliasDescriptor AliasBuilder::describe(const at::Tensor& tensor) {
   if (!tensor.defined()) {
     return {};
   }
   const c10::Device device = tensor.device();
   if (C10_LIKELY(device.type() == kDeviceType && tensor.layout() == c10::kStrided)) {
     const void* address = tensor.storage().data();
-    return describe(tensor, address == nullptr ? nullptr : kernel_view(address));
+    return describe_at(tensor, address == nullptr ? nullptr : kernel_view(address));
   }
   TORCH_CHECK(device.type() != kDeviceType, operation_, ": the openreg device has no kernels for layout ",
               tensor.layout(), " (tensor on ", device, "); convert it with .to_dense()");
   TORCH_CHECK(device.is_cpu() && tensor.dim() == 0, operation_,
               ": expected a tensor on an openreg device but got one on ", device, "; move it with .to('openreg')");
-  AliasRecord result;
-  result.kind_ = AliasRecord::Kind::kNumber;
+  AliasDescriptor result;
+  result.kind_ = AliasDescriptor::Kind::kNumber;
   result.set_bits(*tensor.unsafeGetTensorImpl());
   std::memcpy(result.few_.data(), tensor.const_data_ptr(), tensor.element_size());
   return result;
 }
 
-at::Tensor Aliases::borrow_host(const at::Tensor& tensor) {
-  return describe(tensor, const_cast<void*>(tensor.storage().data())).open(storages_);
+at::Tensor AliasBuilder::borrow_host(const at::Tensor& tensor) {
+  return describe_at(tensor, const_cast<void*>(tensor.storage().data())).make_tensor(storages_);
 }
 
-AliasRecord Aliases::describe(const at::Tensor& tensor, void* address) {
+AliasDescriptor AliasBuilder::describe_at(const at::Tensor& tensor, void* address) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const c10::Storage& storage = impl.unsafe_storage();
   const c10::IntArrayRef sizes = impl.sizes();
   const c10::IntArrayRef strides = impl.strides();
-  AliasRecord result;
-  result.kind_ = AliasRecord::Kind::kAlias;
+  AliasDescriptor result;
+  result.kind_ = AliasDescriptor::Kind::kAlias;
   result.set_bits(impl);
   result.storage_ = number_of(storage.unsafeGetStorageImpl());
   result.address_ = address;
   result.nbytes_ = storage.nbytes();
   result.storage_offset_ = impl.storage_offset();
   result.dims_ = sizes.size();
-  if (C10_UNLIKELY(sizes.size() > AliasRecord::kInlineDims)) {
+  if (C10_UNLIKELY(sizes.size() > AliasDescriptor::kInlineDims)) {
     result.many_ = std::make_unique<int64_t[]>(2 * sizes.size());
   }
   int64_t* geometry = result.geometry();

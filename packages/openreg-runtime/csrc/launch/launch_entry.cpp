@@ -181,7 +181,7 @@ orError_t launch(const orLaunch* launch) {
     return orSuccess;
   }
   if (status == orErrorDeinitialized) {
-    rest_if_interpreter_ended();
+    park_if_finalized();
   }
   return fail_as_driver(status);
 }

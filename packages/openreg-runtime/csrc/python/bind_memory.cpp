@@ -37,12 +37,12 @@ py::dict host_memory_stats() {
 }
 
 // A guard that makes a stream current and restores the previous one in its destructor.
-class CurrentStream {
+class CurrentStreamGuard {
  public:
-  explicit CurrentStream(c10::Stream stream) : previous_(exchange_stream(stream)) {}
-  CurrentStream(const CurrentStream&) = delete;
-  CurrentStream& operator=(const CurrentStream&) = delete;
-  ~CurrentStream() { exchange_stream(previous_); }
+  explicit CurrentStreamGuard(c10::Stream stream) : previous_(exchange_stream(stream)) {}
+  CurrentStreamGuard(const CurrentStreamGuard&) = delete;
+  CurrentStreamGuard& operator=(const CurrentStreamGuard&) = delete;
+  ~CurrentStreamGuard() { exchange_stream(previous_); }
 
  private:
   c10::Stream previous_;
@@ -50,8 +50,8 @@ class CurrentStream {
 
 uintptr_t raw_allocate(size_t size, int64_t index, c10::StreamId stream) {
   const c10::Device device(kDeviceType, to_device_index(index));
-  const CurrentDevice current(device);
-  const CurrentStream current_stream(c10::Stream(c10::Stream::UNSAFE, device, stream));
+  const CurrentDeviceGuard current(device);
+  const CurrentStreamGuard current_stream(c10::Stream(c10::Stream::UNSAFE, device, stream));
   return reinterpret_cast<uintptr_t>(device_allocator().raw_allocate(size));
 }
 

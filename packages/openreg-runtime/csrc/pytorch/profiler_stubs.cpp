@@ -83,7 +83,7 @@ class ProfilerStubsImpl final : public ProfilerStubs {
 
   void onEachDevice(std::function<void(int)> function) const override {
     for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
-      const CurrentDevice current(index);
+      const CurrentDeviceGuard current(index);
       function(index);
     }
   }

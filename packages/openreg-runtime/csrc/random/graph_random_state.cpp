@@ -31,13 +31,13 @@ PhiloxState GraphRandomState::reserve(Generator& generator, uint64_t count) {
   auto found = std::find_if(sources_.begin(), sources_.end(),
                             [&](const Source& source) { return source.generator.get() == &generator; });
   if (found == sources_.end()) {
-    sources_.push_back(
-        {c10::intrusive_ptr<Generator>::reclaim_copy(&generator), std::make_shared<PhiloxCell>(PhiloxCell{0, 0}), 0});
+    sources_.push_back({c10::intrusive_ptr<Generator>::reclaim_copy(&generator),
+                        std::make_shared<ReplayPhiloxState>(ReplayPhiloxState{0, 0}), 0});
     found = std::prev(sources_.end());
   }
-  const uint64_t distance = found->count;
+  const uint64_t offset = found->count;
   found->count += count;
-  return {found->cell, distance};
+  return {found->replay, offset};
 }
 
 void GraphRandomState::begin_replay(c10::Stream stream) {
@@ -48,8 +48,10 @@ void GraphRandomState::begin_replay(c10::Stream stream) {
   }
   for (const Source& source : sources) {  // without the lock, because a launch may block
     const PhiloxState start = source.generator->reserve(source.count);
-    const auto write = [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; };
-    const Operands none;  // the cell is internal, so it is no operand for observers
+    const auto write = [replay = source.replay, seed = start.seed(), offset = start.offset()] {
+      *replay = {seed, offset};
+    };
+    const Operands none;  // the state is internal, so it is no operand for observers
     launch("graph random state", stream, write, &none);
   }
 }

@@ -15,17 +15,17 @@
 
 namespace openreg::runtime {
 
-// The generators that the kernels of one graph use. A captured kernel stores only the distance of its numbers from
-// those at which a replay starts. It reads the start from a PhiloxCell, of which the graph has one per generator, and
-// which begin_replay() sets. Every replay thus draws new numbers and follows seeds that are set between replays.
-// Thread-safe.
+// The generators that the kernels of one graph use. A captured kernel stores only the offset of its numbers from
+// those at which a replay starts. It reads the start from a ReplayPhiloxState, of which the graph has one per
+// generator, and which begin_replay() sets. Every replay thus draws new numbers and follows seeds that are set between
+// replays. Thread-safe.
 class GraphRandomState {
  public:
   // Reserves `count` numbers of 128 bits in every replay, and returns where they start. Keeps the generator alive as
   // long as this object.
   PhiloxState reserve(Generator& generator, uint64_t count);
-  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the cells. The caller then
-  // enqueues the replay on the same stream. Blocks while the stream's queue is full, and releases the GIL while it
+  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the replay states. The caller
+  // then enqueues the replay on the same stream. Blocks while the stream's queue is full, and releases the GIL while it
   // blocks.
   void begin_replay(c10::Stream stream);
   // Returns true if no kernel of the graph draws random numbers.
@@ -35,7 +35,7 @@ class GraphRandomState {
   // A generator and the numbers that a replay draws from it.
   struct Source {
     c10::intrusive_ptr<Generator> generator;
-    std::shared_ptr<PhiloxCell> cell;
+    std::shared_ptr<ReplayPhiloxState> replay;
     uint64_t count;  // numbers of 128 bits in one replay
   };
   mutable std::mutex mutex_;

@@ -28,7 +28,7 @@ struct Page {
 };
 
 std::unique_ptr<Page> make_page(c10::DeviceIndex index) {
-  const CurrentDevice current(index);
+  const CurrentDeviceGuard current(index);
   auto page = std::make_unique<Page>();
   page->device = index;
   void* address = nullptr;
@@ -95,7 +95,7 @@ class IpcRefCounts {
   }
 
   static void collect_page(Page& page, std::vector<IpcRefCount>& result) {
-    const CurrentDevice current(page.device);
+    const CurrentDeviceGuard current(page.device);
     std::array<char, kPageSize> bytes{};
     // A failed device cannot be read. Its counts are collected after its reset.
     if (orMemcpyAsync(bytes.data(), page.address, kPageSize, orMemcpyDeviceToHost, page.stream) != orSuccess) {

@@ -19,7 +19,7 @@ namespace openreg::runtime {
 namespace {
 
 char* open_segment(int device, const orIpcMemHandle_t& handle) {
-  const CurrentDevice current(static_cast<c10::DeviceIndex>(device));
+  const CurrentDeviceGuard current(static_cast<c10::DeviceIndex>(device));
   void* address = nullptr;
   OPENREG_CHECK(orIpcOpenMemHandle(&address, handle, 0));
   return static_cast<char*>(address);
@@ -126,7 +126,7 @@ class Receiver {
   }
 
   static bool set_released(const Received& received) {
-    const CurrentDevice current(received.device);
+    const CurrentDeviceGuard current(received.device);
     const bool set =
         orDeviceSynchronize() == orSuccess && orMemset(received.page->address() + received.slot, 1, 1) == orSuccess;
     if (!set) {

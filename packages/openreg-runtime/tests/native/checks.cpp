@@ -286,9 +286,9 @@ void threads_may_initialize_at_once() {
 void a_tensor_over_memory_is_on_the_device_of_the_address() {
   const auto options = at::TensorOptions().dtype(at::kByte).device(runtime::kDeviceType);
   for (const c10::DeviceIndex index : {c10::DeviceIndex{0}, c10::DeviceIndex{1}}) {
-    const runtime::CurrentDevice current(index);
+    const runtime::CurrentDeviceGuard current(index);
     const c10::DataPtr memory = runtime::device_allocator().allocate(kSize);
-    const runtime::CurrentDevice other(static_cast<c10::DeviceIndex>(1 - index));
+    const runtime::CurrentDeviceGuard other(static_cast<c10::DeviceIndex>(1 - index));
     const at::Tensor tensor = at::from_blob(static_cast<char*>(memory.get()) + 8, {16}, options);
     check(tensor.device() == c10::Device(runtime::kDeviceType, index), "the device is that of the address");
     check(tensor.const_data_ptr() == static_cast<char*>(memory.get()) + 8, "and the memory is not copied");

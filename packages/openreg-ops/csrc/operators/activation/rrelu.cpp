@@ -31,7 +31,7 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
 
 at::Tensor rrelu(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
                  bool training, MaybeGenerator generator) {
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   at::Tensor out = make_output_like(self);
   return rrelu_out(self, noise, lower, upper, training, std::move(generator), out);
 }

@@ -47,7 +47,7 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, MaybeTensor
   if (!is_supported(input, weight, bias) || input.numel() == 0 || weight.numel() == 0) {
     return at::native::linear(input, weight, bias);
   }
-  const CurrentDevice current(input.device());
+  const CurrentDeviceGuard current(input.device());
   std::vector<int64_t> sizes = input.sizes().vec();
   sizes.back() = weight.size(0);
   at::Tensor output = make_output(sizes, {}, input.options());

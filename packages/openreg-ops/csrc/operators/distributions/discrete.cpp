@@ -67,7 +67,7 @@ struct BernoulliTensorKernel {
       const double number = p.item<double>();
       TORCH_CHECK(number >= 0 && number <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", number);
     }
-    const CurrentDevice current(device);
+    const CurrentDeviceGuard current(device);
     const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
     (void)p.expand(self.sizes());  // throws if the shapes do not match
     at::assert_no_partial_overlap(self, p);
@@ -91,7 +91,7 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
               "one with .to(dtype))");
   const c10::Device device = device_of(kBinomial.name, count, probability);
   check_same_device_or_scalar(kBinomial.name, device, count, probability);
-  const CurrentDevice current(device);
+  const CurrentDeviceGuard current(device);
   at::Tensor out = make_output(at::infer_size(count.sizes(), probability.sizes()), {}, count.options().device(device));
   launch(kBinomial, device, &kernels::binomial, count, probability, out,
          reserve_random(generator, device.index(), kernels::kSamplerSteps));

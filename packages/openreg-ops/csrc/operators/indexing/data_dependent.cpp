@@ -40,7 +40,7 @@ OutputSpec meta_masked_select(const at::Tensor& self, const at::Tensor& mask) {
 // allocated. An undefined result has an undefined output.
 template <size_t kOutputs>
 std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std::array<at::Tensor, kOutputs> results) {
-  runtime::Aliases aliases(name);
+  runtime::AliasBuilder aliases(name);
   std::array<at::Tensor, kOutputs> outputs;
   std::array<at::Tensor, kOutputs> to;
   for (size_t i = 0; i < kOutputs; ++i) {

@@ -113,7 +113,7 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   using IndexPut = op::_index_put_impl_;
   constexpr Operator kIndexPut{IndexPut::name};
   const c10::Device device = device_of(IndexPut::name, self);
-  const CurrentDevice current(device);
+  const CurrentDeviceGuard current(device);
   const Indices moved = move_indices(self, indices);
   check_same_device(IndexPut::name, device, moved);
   check_same_device_or_scalar(IndexPut::name, device, values);

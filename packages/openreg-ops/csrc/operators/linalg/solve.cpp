@@ -93,7 +93,7 @@ OutResultOf<4> lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optio
   const std::array<OutputSpec, 4> specs = meta_lstsq(self, b, *driver);
   const bool needs_full_rank = driver != "gels" && specs[1].sizes != c10::DimVector{0};
   if (needs_full_rank) {
-    runtime::refuse_capture("linalg.lstsq with this driver", runtime::current_stream(device.index()));
+    runtime::check_stream_not_capturing("linalg.lstsq with this driver", runtime::current_stream(device.index()));
   }
   const std::array<at::Tensor, 4> outputs{solution, residuals, rank, singular_values};
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -56,7 +56,7 @@ at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
   if (!are_factors(self, other)) {
     return call_host_composite<op::matmul>(kNested, self, other);
   }
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
   sizes.select(1, -1).copy_(nested(other).get_nested_sizes().select(1, -1));
   at::Tensor output = make_nested(sizes, self.options());
@@ -89,7 +89,7 @@ at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdi
   if (!is_supported) {
     return call_host_composite<op::sum_dim_IntList>(kNested, self, dims, keepdim, dtype);
   }
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
   sizes.select(1, -1).fill_(1);
   at::Tensor output = make_nested(sizes, self.options());
@@ -108,7 +108,7 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::Opti
   if (!is_sum_of_rows(self, dims, keepdim) || !is_packed(grad) || grad.size(0) != self.size(0)) {
     return call_host_composite<op::_nested_sum_backward>(kNested, grad, self, dims, keepdim);
   }
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   at::Tensor output = make_nested(nested(self).get_nested_sizes().clone(), grad.options());
   const std::vector<at::Tensor> gradients = grad.unbind();
   launch_on_components<at::TensorList>(kSumBackward, output, &broadcast_kernel, gradients);
@@ -147,7 +147,7 @@ at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArra
         output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
     return call_host_composite<op::to_padded_tensor>(kNested, self, padding, size);
   }
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   at::Tensor padded = make_output(sizes, {}, self.options().layout(c10::kStrided));
   const std::vector<at::Tensor> components = self.unbind();
   launch(kToPadded, self.device(), &to_padded_kernel, at::TensorList(components), padding, padded);
@@ -174,7 +174,7 @@ at::Tensor from_padded(const at::Tensor& padded, const at::Tensor& sizes, bool s
   if ((swaps_heads && padded.dim() != 4) || batch.dim() < 2 || !fits_in(sizes, batch)) {
     return at::native::nested_from_padded_generic(padded, sizes, swaps_heads);
   }
-  const CurrentDevice current(padded.device());
+  const CurrentDeviceGuard current(padded.device());
   at::Tensor output = make_nested(sizes, padded.options());
   launch_on_components<const at::Tensor&>(kFromPadded, output, &from_padded_kernel, batch);
   return output;
@@ -200,7 +200,7 @@ at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
     return call_host_composite<op::_nested_tensor_softmax_with_shape>(kNested, scores, query);
   }
   const at::Tensor lengths = nested(query).get_nested_sizes().select(1, 0).contiguous();
-  const CurrentDevice current(scores.device());
+  const CurrentDeviceGuard current(scores.device());
   at::Tensor output = make_output(scores.sizes(), {}, scores.options());
   launch(kMaskedSoftmax, scores.device(), &masked_softmax_kernel, scores,
          c10::IntArrayRef(lengths.const_data_ptr<int64_t>(), lengths.numel()), output);

@@ -120,7 +120,7 @@ using WithReserve = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 WithReserve with_reserve(Triple results) {
   auto& [output, mean, invstd] = results;
-  const CurrentDevice current(output.device());
+  const CurrentDeviceGuard current(output.device());
   at::Tensor reserve = make_output({0}, {}, output.options().memory_format(std::nullopt).dtype(at::kByte));
   return {std::move(output), std::move(mean), std::move(invstd), std::move(reserve)};
 }

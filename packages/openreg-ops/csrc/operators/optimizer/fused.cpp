@@ -208,7 +208,7 @@ void step(at::TensorList self, Args... args) {
   if (self.empty()) {
     return;
   }
-  const CurrentDevice current(self[0].device());
+  const CurrentDeviceGuard current(self[0].device());
   const std::tuple<MatchedLayout<Args>...> in_order{MatchedLayout<Args>(self, args)...};
   std::apply([&](const auto&... argument) { kStep(self, argument.get()...); }, in_order);
   std::apply([](const auto&... argument) { (argument.put_back(), ...); }, in_order);

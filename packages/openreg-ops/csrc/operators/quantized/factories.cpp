@@ -21,14 +21,14 @@ using MaybeFormat = std::optional<c10::MemoryFormat>;
 
 at::Tensor empty_quantized(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
                            std::optional<bool> pin_memory, MaybeFormat format) {
-  const CurrentDevice current(factory_device("aten::empty", device, pin_memory));
+  const CurrentDeviceGuard current(factory_device("aten::empty", device, pin_memory));
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
                         at::make_unknown_quantizer(*dtype));
 }
 
 at::Tensor empty_affine(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
                         std::optional<bool> pin_memory, double scale, int64_t zero_point, MaybeFormat format) {
-  const CurrentDevice current(factory_device("aten::_empty_affine_quantized", device, pin_memory));
+  const CurrentDeviceGuard current(factory_device("aten::_empty_affine_quantized", device, pin_memory));
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
                         at::make_per_tensor_affine_quantizer(scale, zero_point, *dtype));
 }
@@ -43,7 +43,7 @@ at::Tensor empty_per_channel(c10::IntArrayRef size, const at::Tensor& scales, co
                                                    other, pin_memory, format);
   }
   const c10::Device here = factory_device("aten::_empty_per_channel_affine_quantized", device, pin_memory);
-  const CurrentDevice current(here);
+  const CurrentDeviceGuard current(here);
   at::QuantizerPtr quantizer =
       at::make_per_channel_affine_quantizer(scales.to(here), zero_points.to(here), axis, *dtype);
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype, std::move(quantizer));

@@ -184,7 +184,7 @@ Pair network(const at::Tensor& input, const at::Tensor& hx, at::TensorList param
       !are_supported(input, hx, params, shape) || hx.size(1) != input.size(batch_first ? 0 : 1)) {
     return kComposite(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
-  const CurrentDevice current(input.device());
+  const CurrentDeviceGuard current(input.device());
   const auto options = input.options().memory_format(std::nullopt);
   // In memory, steps come first.
   const int64_t steps = input.size(batch_first ? 1 : 0);

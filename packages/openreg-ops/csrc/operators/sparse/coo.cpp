@@ -17,7 +17,7 @@ namespace {
 at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   const c10::Device device = device_of(op::mul_out::name, out, self, other);
   check_same_device_or_scalar(op::mul_out::name, device, self, other, out);
-  const CurrentDevice current(device);
+  const CurrentDeviceGuard current(device);
   const bool compares = self.is_sparse() && other.is_sparse() && self.dim() > 0 && other.dim() > 0;
   return compares ? call_synchronous<op::mul_out>(kCoo, self, other, out)
                   : call_host_composite<op::mul_out>(kCoo, self, other, out);

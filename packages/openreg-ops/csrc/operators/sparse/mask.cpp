@@ -83,7 +83,7 @@ bool masks(const at::Tensor& sparse, const at::Tensor& strided) {
 at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
   const c10::Device device = device_of(op::mul_Tensor::name, self, other);
   check_same_device_or_scalar(op::mul_Tensor::name, device, self, other);
-  const CurrentDevice current(device);
+  const CurrentDeviceGuard current(device);
   if (!masks(self, other) && !masks(other, self)) {
     return call_host_composite<op::mul_Tensor>(kCompressed, self, other);
   }

@@ -43,7 +43,7 @@ OutputSpec meta_where(const at::Tensor& condition, const at::Tensor& self, const
 const auto kWhere = unstructured_overload<meta_where, op::where_self_out>(cpu::where_outf);
 
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
-  const CurrentDevice current(device_of(kWhere.op.name, condition, self, other));
+  const CurrentDeviceGuard current(device_of(kWhere.op.name, condition, self, other));
   at::Tensor out = make_output({0}, {}, self.options().dtype(at::result_type(self, other)));
   return kWhere(condition, self, other, out);
 }

@@ -104,7 +104,7 @@ at::Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::
   const int64_t lower = at::native::get_tril_size(rows, columns, kIsLower ? offset : offset - 1);
   const at::Tensor out = at::empty({2, kIsLower ? lower : rows * columns - lower},
                                    at::TensorOptions().dtype(index_dtype).device(device).pinned_memory(pin_memory));
-  const CurrentDevice current(out.device());
+  const CurrentDeviceGuard current(out.device());
   launch(kOp, out.device(), &write_triangle<kKernel>, rows, columns, offset, out);
   return out;
 }

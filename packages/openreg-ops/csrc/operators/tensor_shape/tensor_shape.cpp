@@ -31,7 +31,7 @@ void record_stream(at::Tensor& self, at::Stream stream) {
 
 // Sets an empty storage. The overloads that take a size or another storage are in the minimal set.
 at::Tensor& set_nothing(at::Tensor& self) {
-  const CurrentDevice current(self.device());
+  const CurrentDeviceGuard current(self.device());
   const at::Storage nothing(c10::Storage::use_byte_size_t(), 0, &runtime::device_allocator(), true);
   return self.set_(nothing, 0, {0}, {});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Aliases. The kernels of this device execute on the CPU, so a launch passes them an alias of each operand: a CPU
-// tensor over the bytes of a device tensor, which does not own these bytes.
+// The builder of a launch's aliases. The kernels of this device execute on the CPU, so a launch passes them an alias of
+// each operand: a CPU tensor over the bytes of a device tensor, which does not own these bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "openreg/runtime/alias_record.h"
+#include "openreg/runtime/alias_descriptor.h"
 #include "openreg/runtime/export.h"
 #include "openreg/runtime/operands.h"
 
@@ -19,8 +19,8 @@ namespace openreg::runtime {
 
 // Throws c10::Error, with the operation, the tensor and its storage, if a dense tensor reaches beyond its storage. Such
 // a tensor exists after its storage was resized to fewer bytes, by which FSDP frees parameters. A kernel must not
-// access it. Aliases checks all its tensors. A launch that passes addresses instead calls this function for the tensors
-// at these addresses. Thread-safe.
+// access it. AliasBuilder checks all its tensors. A launch that passes addresses instead calls this function for the
+// tensors at these addresses. Thread-safe.
 OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& tensor);
 
 // A builder of the aliases of one launch. An alias has its tensor's sizes, strides, offset, dtype and lazy bits (conj,
@@ -30,7 +30,7 @@ OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& 
 //
 // The bytes stay valid until the kernel has run, because the allocator reuses a block only for later tasks of its
 // stream.
-class OPENREG_RUNTIME_API Aliases {
+class OPENREG_RUNTIME_API AliasBuilder {
  public:
   // Returns the alias of a dense tensor of this device, and an undefined tensor for an undefined one. Returns a copy of
   // a 0-dim CPU tensor, because the host may change or free it before the kernel runs. Throws c10::Error, with the
@@ -39,7 +39,7 @@ class OPENREG_RUNTIME_API Aliases {
 
   // Returns the descriptor from which the thread that executes the kernel makes the alias later. This costs the calling
   // thread less than operator(). Accepts the tensors that operator() accepts and throws its errors.
-  AliasRecord record(const at::Tensor& tensor);
+  AliasDescriptor describe(const at::Tensor& tensor);
 
   // Returns an alias of a CPU tensor. A launch needs it because it must not own the tensor, which may have a Python
   // object (see launch() in launch.h). The caller keeps the bytes valid until the kernel has run. It either
@@ -54,7 +54,7 @@ class OPENREG_RUNTIME_API Aliases {
 
   // Sets the access that is reported to observers (tools such as profilers and sanitizers) for the tensors of later
   // calls. It is orAccessRead at first.
-  Aliases& as(orAccess access) {
+  AliasBuilder& as(orAccess access) {
     access_ = access;
     return *this;
   }
@@ -64,10 +64,10 @@ class OPENREG_RUNTIME_API Aliases {
   const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
 
   // `operation` is the operation's name in error messages. It must outlive this object.
-  explicit Aliases(const char* operation) : operation_(operation) {}
+  explicit AliasBuilder(const char* operation) : operation_(operation) {}
 
  private:
-  AliasRecord describe(const at::Tensor& tensor, void* address);
+  AliasDescriptor describe_at(const at::Tensor& tensor, void* address);
   uint32_t number_of(const c10::StorageImpl* storage) {
     uint32_t number = 0;
     while (number < known_.size() && known_[number] != storage) {

@@ -20,6 +20,6 @@ OPENREG_RUNTIME_API bool is_capturing(c10::Stream stream);
 
 // Throws c10::Error, with the operation, if the stream is capturing. Operations that need their kernel's result on the
 // host call this before the launch, because a capture does not execute the kernel. Thread-safe.
-OPENREG_RUNTIME_API void refuse_capture(const char* operation, c10::Stream stream);
+OPENREG_RUNTIME_API void check_stream_not_capturing(const char* operation, c10::Stream stream);
 
 }  // namespace openreg::runtime

@@ -34,13 +34,13 @@ OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex inde
 
 // A guard that makes a device current and restores the previous one in its destructor. Unlike c10::DeviceGuard, it
 // makes no virtual call. The constructor throws c10::Error if the index is out of range.
-class CurrentDevice {
+class CurrentDeviceGuard {
  public:
-  explicit CurrentDevice(c10::DeviceIndex index) : previous_(exchange_device(index)), index_(index) {}
-  explicit CurrentDevice(c10::Device device) : CurrentDevice(device.index()) {}
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-  ~CurrentDevice() {
+  explicit CurrentDeviceGuard(c10::DeviceIndex index) : previous_(exchange_device(index)), index_(index) {}
+  explicit CurrentDeviceGuard(c10::Device device) : CurrentDeviceGuard(device.index()) {}
+  CurrentDeviceGuard(const CurrentDeviceGuard&) = delete;
+  CurrentDeviceGuard& operator=(const CurrentDeviceGuard&) = delete;
+  ~CurrentDeviceGuard() {
     if (previous_ != index_) {
       set_device(previous_);  // cannot throw, because this device was current before
     }

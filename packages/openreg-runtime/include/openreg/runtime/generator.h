@@ -18,26 +18,27 @@ namespace openreg::runtime {
 
 // The seed and offset at which the random numbers of one replay of a graph start. A task that is enqueued before the
 // replay sets them.
-struct PhiloxCell {
+struct ReplayPhiloxState {
   uint64_t seed;
   uint64_t offset;  // in units of 128 bits
 };
 
 // The seed and offset at which the random numbers of a kernel start (source: at::PhiloxCudaState). The kernel captures
-// this object by value. In a graph, they start at a fixed distance from those of the replay, which are known only when
+// this object by value. In a graph, they start at a fixed offset from those of the replay, which are known only when
 // the replay runs. Therefore only the kernel, while it runs, may call seed() and offset().
 class PhiloxState {
  public:
   PhiloxState(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
-  PhiloxState(std::shared_ptr<const PhiloxCell> cell, uint64_t distance) : offset_(distance), cell_(std::move(cell)) {}
+  PhiloxState(std::shared_ptr<const ReplayPhiloxState> replay, uint64_t intragraph_offset)
+      : offset_(intragraph_offset), replay_(std::move(replay)) {}
 
-  uint64_t seed() const { return cell_ == nullptr ? seed_ : cell_->seed; }
-  uint64_t offset() const { return cell_ == nullptr ? offset_ : cell_->offset + offset_; }
+  uint64_t seed() const { return replay_ == nullptr ? seed_ : replay_->seed; }
+  uint64_t offset() const { return replay_ == nullptr ? offset_ : replay_->offset + offset_; }
 
  private:
   uint64_t seed_ = 0;
-  uint64_t offset_;  // in units of 128 bits; with a cell, the distance from the start of the replay
-  std::shared_ptr<const PhiloxCell> cell_;  // null outside of a graph
+  uint64_t offset_;  // in units of 128 bits; in a graph, the offset from the start of the replay
+  std::shared_ptr<const ReplayPhiloxState> replay_;  // null outside of a graph
 };
 
 // A Philox generator. The host reserves a kernel's numbers at the launch, so results depend neither on the order of

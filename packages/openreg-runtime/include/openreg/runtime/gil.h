@@ -22,7 +22,7 @@ OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
 // Blocks until the process ends if another thread has finalized Python, and returns at once otherwise. If the function
 // returned, the calling thread's next attempt to acquire the GIL would, before Python 3.14, end the thread by unwinding
 // its stack. PyTorch acquires the GIL in destructors, in which unwinding aborts the process. Thread-safe.
-OPENREG_RUNTIME_API void rest_if_interpreter_ended();
+OPENREG_RUNTIME_API void park_if_finalized();
 
 // A guard that releases the GIL, if the calling thread holds it, and acquires it again in its destructor.
 class OPENREG_RUNTIME_API GilRelease {

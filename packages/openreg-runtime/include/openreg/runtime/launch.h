@@ -47,8 +47,8 @@ OPENREG_RUNTIME_API orError_t describe_exception(char* message, size_t message_s
 // Same as `launch()` below, except that the kernel is the result of `make()`, constructed in place, because a large
 // callable is expensive to move. `make()` may add to `operands`.
 template <class Make>
-void launch_made(const char* name, c10::Stream stream, Make&& make, const Operands* operands = nullptr) {
-  struct State final : LaunchOwned {
+void launch_emplace(const char* name, c10::Stream stream, Make&& make, const Operands* operands = nullptr) {
+  struct State final : PooledLaunchState {
     explicit State(Make& maker) : kernel(maker()) {}
     decltype(make()) kernel;
     const bool flush_denormals = flushes_denormals();
@@ -83,7 +83,7 @@ void launch_made(const char* name, c10::Stream stream, Make&& make, const Operan
 // Thread-safe.
 template <class Kernel>
 void launch(const char* name, c10::Stream stream, Kernel&& kernel, const Operands* operands = nullptr) {
-  launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); }, operands);
+  launch_emplace(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); }, operands);
 }
 
 // Same as `launch()` on a stream, except that the stream is the calling thread's current stream of `device`. An index

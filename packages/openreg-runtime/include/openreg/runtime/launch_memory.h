@@ -21,7 +21,7 @@ OPENREG_RUNTIME_API void release_launch_memory(void* address, size_t size) noexc
 
 // A base class for launch states that are created with `new`. The most derived class must be final or have a virtual
 // destructor, so that `delete` passes the right size.
-struct LaunchOwned {
+struct PooledLaunchState {
   static void* operator new(size_t size) { return allocate_launch_memory(size); }
   static void operator delete(void* address, size_t size) noexcept { release_launch_memory(address, size); }
 };

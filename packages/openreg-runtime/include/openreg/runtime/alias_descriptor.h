@@ -16,10 +16,10 @@
 
 namespace openreg::runtime {
 
-// The storages of the aliases of one execution of a kernel. Aliases (alias.h) numbers the storages of a launch from 0,
-// and aliases share a storage if their tensors do. All storages of an object contain either the bytes of the tensors or
-// stand-ins. A stand-in is host memory filled with zeros, with which any thread can try a kernel without access to the
-// device's memory. Not thread-safe.
+// The storages of the aliases of one execution of a kernel. AliasBuilder (alias.h) numbers the storages of a launch
+// from 0, and aliases share a storage if their tensors do. All storages of an object contain either the bytes of the
+// tensors or stand-ins. A stand-in is host memory filled with zeros, with which any thread can try a kernel without
+// access to the device's memory. Not thread-safe.
 class OPENREG_RUNTIME_API AliasStorages {
  public:
   enum class Bytes : uint8_t { kOfTensor, kStandIn };
@@ -40,18 +40,18 @@ class OPENREG_RUNTIME_API AliasStorages {
 // launching thread thus stores only a few numbers, and the engine thread both allocates and frees the aliases, which
 // malloc() serves from the caches of that thread. One thread at a time uses a descriptor. It does not own the tensor's
 // memory.
-class OPENREG_RUNTIME_API AliasRecord {
+class OPENREG_RUNTIME_API AliasDescriptor {
  public:
   // Makes the descriptor of an undefined tensor.
-  AliasRecord() = default;
+  AliasDescriptor() = default;
 
   // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if the storage's
-  // number is new there, so all descriptors of a launch must be opened with one `storages`. A replay of a graph gets
+  // number is new there, so all descriptors of a launch must be made with one `storages`. A replay of a graph gets
   // the alias of the previous replay, with all changes that the kernel made to it. Valid as long as this object.
-  at::Tensor& open(AliasStorages& storages);
+  at::Tensor& make_tensor(AliasStorages& storages);
 
  private:
-  friend class Aliases;
+  friend class AliasBuilder;
   enum class Kind : uint8_t { kUndefined, kAlias, kNumber };
 
   static constexpr size_t kInlineDims = 5;
@@ -74,14 +74,14 @@ class OPENREG_RUNTIME_API AliasRecord {
   uint32_t storage_ = 0;  // number of the storage
   caffe2::TypeMeta dtype_;
   size_t dims_ = 0;
-  // The plain members below are not initialized, because they are large and a launch has several descriptors. Aliases
-  // sets those that the kind uses.
+  // The plain members below are not initialized, because they are large and a launch has several descriptors.
+  // AliasBuilder sets those that the kind uses.
   void* address_;  // address of the storage that the kernel dereferences
   size_t nbytes_;  // size of the storage in bytes
   int64_t storage_offset_;
   std::array<int64_t, 2 * kInlineDims> few_;  // geometry up to kInlineDims, or the bytes of a 0-dim CPU tensor
   std::unique_ptr<int64_t[]> many_;           // geometry of more dimensions
-  at::Tensor alias_;                          // undefined before open()
+  at::Tensor alias_;                          // undefined before make_tensor()
 };
 
 }  // namespace openreg::runtime

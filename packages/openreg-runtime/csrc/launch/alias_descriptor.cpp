@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "openreg/runtime/alias_record.h"
+#include "openreg/runtime/alias_descriptor.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/StorageImpl.h>
@@ -48,7 +48,7 @@ const c10::Storage& AliasStorages::get(uint32_t number, void* address, size_t nb
   return storage;
 }
 
-at::Tensor& AliasRecord::open(AliasStorages& storages) {
+at::Tensor& AliasDescriptor::make_tensor(AliasStorages& storages) {
   if (kind_ == Kind::kUndefined || alias_.defined()) {
     return alias_;
   }
