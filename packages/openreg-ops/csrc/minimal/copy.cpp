@@ -96,6 +96,8 @@ void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10
   }
 }
 
+constexpr const char* kWaitingCopy = "a copy between openreg and the host that waits (.cpu(), .to(), printing)";
+
 void copy_with_host(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
   const at::Tensor& host = is_on_device(source) ? destination : source;
   const at::Tensor& device = is_on_device(source) ? source : destination;
@@ -106,8 +108,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const bool stageable = bytes && !is_on_device(source) && !pinned;
   const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
-    runtime::check_stream_not_capturing("a copy between openreg and the host that waits (.cpu(), .to(), printing)",
-                                        stream);
+    runtime::check_stream_not_capturing(kWaitingCopy, stream);
     runtime::warn_or_error_on_sync();
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
