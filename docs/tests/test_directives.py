@@ -92,6 +92,14 @@ def test_hooks_have_a_table_per_interface(page):
     assert "a simulated device has no sensors and one process" in row
 
 
+def test_stubs_have_a_table_per_header(page):
+    html, warnings = page(":::{stubs}\n:::")
+    assert warnings == ""
+    assert re.search(r"<h\d>ATen/native/UnaryOps.h", html)
+    (row,) = re.findall(r'<tr[^>]*><td><p><code[^>]*><span class="pre">abs_stub<.*?</tr>', html, re.DOTALL)
+    assert re.findall(r'<span class="pre">(.*?)</span>', row)[:3] == ["abs_stub", "abs", "abs_out"]
+
+
 def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):
     html, warnings = page(":::{diagram} Two boxes\ndigraph { a -> b; a [fillcolor=lightblue] }\n:::")
     assert warnings == ""

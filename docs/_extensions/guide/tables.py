@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Sphinx directives `settings` and `hooks`, which show tables from the declarations of the packages."""
+"""The Sphinx directives `settings`, `hooks` and `stubs`, which show tables that are made when the docs are built."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import runpy
 from dataclasses import asdict
 from pathlib import Path
 
@@ -107,3 +109,38 @@ class HooksDirective(TableDirective):
         """Returns the name of a test as words, after a link to its file."""
         path, _, function = test.partition("::")
         return f"{self.link(path)}: {function.removeprefix('test_').replace('_', ' ')}"
+
+
+class StubsDirective(TableDirective):
+    """Shows the stubs of the installed PyTorch, as the script of openreg-ops lists them."""
+
+    SCRIPT = ROOT / "packages" / "openreg-ops" / "tools" / "stubs.py"
+
+    def run(self) -> list[nodes.Node]:
+        """Returns a section for each header of PyTorch."""
+        self.env.note_dependency(str(self.SCRIPT))
+        found: list[nodes.Node] = []
+        for header, listed in itertools.groupby(
+            runpy.run_path(str(self.SCRIPT))["rows"](), lambda row: row.stub.header
+        ):
+            section = nodes.section(ids=[make_id(self.env, self.state.document, "stubs", header)])
+            section += nodes.title("", header)
+            rows = [
+                [
+                    self.code(row.stub.name),
+                    [nodes.paragraph("", "yes" if row.is_exported else "no: not exported")],
+                    self.code(row.operator),
+                    self.code(row.called_by),
+                    self.code(row.stub.function),
+                ]
+                for row in listed
+            ]
+            section += self.table(
+                ["stub", "can be registered", "operator", "called by", "kernel"], rows, [24, 14, 20, 24, 34]
+            )
+            found.append(section)
+        return found
+
+    def code(self, text: str) -> list[nodes.Node]:
+        """Returns a name as code, or nothing for an empty one."""
+        return [nodes.paragraph("", "", nodes.literal("", text))] if text else []

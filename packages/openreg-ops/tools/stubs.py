@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stubs of the installed PyTorch for which a backend can register a kernel, written as a page.
+"""Lists the stubs of the installed PyTorch for which a backend can register a kernel.
 
-usage: python packages/openreg-ops/tools/stubs.py    writes packages/openreg-ops/docs/stubs.md
+usage: python packages/openreg-ops/tools/stubs.py    prints stub, operator and function to register, separated by tabs
 
 A stub is a DECLARE_DISPATCH in the headers under ATen/native. It can be registered from outside of PyTorch when its
 symbol is exported by libtorch_cpu, because REGISTER_PRIVATEUSE1_DISPATCH stores the kernel in the stub itself.
@@ -17,7 +17,6 @@ from pathlib import Path
 
 import torch
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "stubs.md"
 TORCH = Path(torch.__file__).resolve().parent
 INCLUDE = TORCH / "include"
 
@@ -164,61 +163,22 @@ def entry_of(operator: str) -> str:
     return next((name for name in (f"{operator}_out", operator, f"{operator}_") if name in names), "")
 
 
-HEADING = """\
-# Operators that can be registered through a stub
+@dataclass(frozen=True)
+class StubRow:
+    """A row of the list: a stub, and what calls it. A field is empty if the headers do not contain the information."""
 
-Many of PyTorch's operators check their operands in a function that serves every device, and then call a
-kernel through a *stub*: a table with one function per kind of device. A backend fills in its column and
-gets those checks, broadcasting and dtype promotion for nothing:
-
-```cpp
-namespace at::native {
-REGISTER_PRIVATEUSE1_DISPATCH(abs_stub, &my_abs)  // void my_abs(TensorIteratorBase&)
-}
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("abs.out", TORCH_FN(at::native::abs_out));  // the function that calls the stub
-}
-```
-
-[csrc/mechanisms/stub.cpp](../csrc/mechanisms/stub.cpp) does this. Both halves are needed: the stub alone is not an
-operator's registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it
-is; a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as
-[csrc/registration/structured.h](../csrc/registration/structured.h) makes them. A function that ends in `_cpu`
-asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. "Operator" is
-the one that comes to the device: `layer_norm` is taken apart above it, so its stub stands beside `native_layer_norm`.
-Operators are found by the stub's name; where a column is empty, the headers do not tell: the stub serves operators of
-other names, or is called by functions that are not exported.
-
-A stub can be registered when `libtorch_cpu` exports it. A test compiles, links and loads a registration for every
-one marked so.
-
-"""
+    stub: Stub
+    is_exported: bool
+    operator: str
+    called_by: str
 
 
-def render() -> str:
-    """The page."""
+def rows() -> list[StubRow]:
+    """Returns the list of all stubs of the installed PyTorch, ordered by header and place."""
     stubs, known = all_stubs(), operators()
     linkable = exported(stubs)
-    version = torch.__version__.partition("+")[0]
-    parts = [
-        HEADING,
-        f"Made from the headers and the Linux library of PyTorch {version} by `tools/stubs.py`: ",
-        f"{len(stubs)} stubs, {len(linkable)} of which can be registered.\n",
-    ]
-    header = None
-    for stub in stubs:
-        if stub.header != header:
-            header = stub.header
-            parts.append(f"\n## {header}\n\n| Stub | Can be registered | Operator | Called by | Kernel |\n")
-            parts.append("| --- | --- | --- | --- | --- |\n")
-        operator = operator_of(stub, known)
-        entry = entry_of(operator) if operator else ""
-        kernel = stub.function.replace("|", "\\|")
-        parts.append(
-            f"| `{stub.name}` | {'yes' if stub.name in linkable else 'no: not exported'} | "
-            f"{f'`{operator}`' if operator else ''} | {f'`{entry}`' if entry else ''} | `{kernel}` |\n"
-        )
-    return "".join(parts)
+    named = [(stub, operator_of(stub, known) or "") for stub in stubs]
+    return [StubRow(stub, stub.name in linkable, name, entry_of(name) if name else "") for stub, name in named]
 
 
 def registrations(stubs: list[Stub]) -> str:
@@ -276,9 +236,10 @@ extern "C" int register_all() {{
 
 
 def main() -> None:
-    """Writes the page."""
-    PAGE.write_text(render(), encoding="utf-8")
-    print(f"wrote {PAGE.name}")
+    """Prints the stubs that can be registered."""
+    for row in rows():
+        if row.is_exported:
+            print(row.stub.name, row.operator, row.called_by, sep="\t")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mechanism: a stub. PyTorch's own at::native::abs_out checks the operands, allocates the output and calls the kernel
-// that is registered for the device in abs_stub. docs/stubs.md lists all stubs.
+// that is registered for the device in abs_stub. The guide's page docs/operators/stub_list.md lists all stubs.
 #include <ATen/TensorIterator.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/abs_native.h>
