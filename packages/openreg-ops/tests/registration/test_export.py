@@ -60,7 +60,7 @@ def first(result):
     return result[0] if isinstance(result, tuple) else result
 
 
-@pytest.mark.covers("registration.decompositions of operators that only the device has as one")
+@pytest.mark.covers("registration.decompositions of composite operators that the device overrides")
 @pytest.mark.parametrize("name", MODULES)
 def test_a_program_is_taken_apart_and_computes_the_same(name):
     make, shapes = MODULES[name]

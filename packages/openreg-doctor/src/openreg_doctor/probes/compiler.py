@@ -24,7 +24,8 @@ def _interface(device: ProbedDevice) -> object:
 def _members(*names: str) -> Callable[[ProbedDevice], None]:
     """Returns an exercise that raises NotImplementedError unless the device's interface overrides these members.
 
-    The members of the base class raise when they are called.
+    Most members of the base class raise when they are called, and the others return a default, which may be wrong for
+    the device.
     """
 
     def check(device: ProbedDevice) -> None:
@@ -33,17 +34,23 @@ def _members(*names: str) -> Callable[[ProbedDevice], None]:
         interface = _interface(device)
         missing = [name for name in names if _get(interface, name) is _get(DeviceInterface, name)]
         if missing:
-            raise NotImplementedError(f"{interface} inherits members that raise: {', '.join(missing)}")
+            raise NotImplementedError(
+                f"{interface} inherits members of DeviceInterface that raise or return a default: {', '.join(missing)}"
+            )
 
     return check
 
 
 def _get(interface: object, name: str) -> object:
-    """Returns a member; dots lead into nested classes. Returns None if the member does not exist."""
+    """Returns a member, of a class method its function; dots lead into nested classes. None: there is no such member.
+
+    Each access to a class method makes another object, so that only the functions can be compared.
+    """
     try:
-        return attrgetter(name)(interface)
+        member = attrgetter(name)(interface)
     except AttributeError:
         return None
+    return getattr(member, "__func__", member)
 
 
 def _random_states(device: ProbedDevice) -> None:
@@ -71,7 +78,7 @@ def _compile(device: ProbedDevice) -> None:
 def _decompositions(device: ProbedDevice) -> None:
     """Raises RuntimeError if run_decompositions() leaves aten::linear in a program.
 
-    aten::linear is the composite operator that backends override most.
+    Of the composite operators, aten::linear is the one that backends override most often.
     """
     values = device.tensor()
     program = torch.export.export(_Linear(), (values.reshape(1, 2), values.reshape(1, 2))).run_decompositions()
@@ -100,5 +107,5 @@ EXERCISES: dict[str, Callable[[ProbedDevice], object]] = {
     "registration.register_graphsafe_rng_device_type": _random_states,
     "registration.register_backend_for_device": _code_generator,
     "registration.backends eager and aot_eager, torch.export, FakeTensor": _compile,
-    "registration.decompositions of operators that only the device has as one": _decompositions,
+    "registration.decompositions of composite operators that the device overrides": _decompositions,
 }

@@ -59,7 +59,7 @@ _COMPILER_ROWS = {
     "registration.register_graphsafe_rng_device_type",
     "registration.register_backend_for_device",
     "registration.backends eager and aot_eager, torch.export, FakeTensor",
-    "registration.decompositions of operators that only the device has as one",
+    "registration.decompositions of composite operators that the device overrides",
 }
 
 

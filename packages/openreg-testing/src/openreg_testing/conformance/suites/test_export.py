@@ -20,7 +20,7 @@ from torch.testing._internal.common_modules import ModuleInfo, module_db
 from openreg_testing.conformance import modules
 from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
-DECOMPOSITIONS = "registration.decompositions of operators that only the device has as one"
+DECOMPOSITIONS = "registration.decompositions of composite operators that the device overrides"
 TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
 
 
