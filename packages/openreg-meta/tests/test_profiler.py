@@ -2,10 +2,13 @@
 """PyTorch's profilers get times from the device, and warn if no package records its tasks."""
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 import torch
 from torch.autograd import profiler
+
+from openreg_runtime.openreg import _profiler
 
 without_the_package = pytest.mark.skipif(
     importlib.util.find_spec("openreg_profiler") is not None,
@@ -125,6 +128,15 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert "pip install openreg-profiler" in text
     assert "activities=[ProfilerActivity.CPU]" in text
     assert last == "True"
+
+
+def test_the_warning_is_on_the_line_of_a_library_whose_name_begins_with_torch():
+    warn = _profiler.warn_that_nothing_is_recorded.__wrapped__  # without the cache, which lets it warn once
+    file = str(Path(torch.__file__).parents[1] / "torchvision" / "library.py")
+    inside_torch = compile("warn()", str(Path(torch.__file__).parent / "profiler" / "profiler.py"), "exec")
+    with pytest.warns(UserWarning, match="does not record") as caught:
+        exec(compile("exec(inside_torch)", file, "exec"), {"inside_torch": inside_torch, "warn": warn})
+    assert caught[0].filename == file
 
 
 WAYS = {
