@@ -96,7 +96,7 @@ def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
             ["compare", "SCRIPT", "--device", "h100", "--what-if", "bandwidths=2"],
             "is no what-if; give one of bandwidth=2",
         ),
-        (["compare", "SCRIPT", "--device", "h100", "--what-if", "set:SIZE=2"], "assigns no SIZE at its top level"),
+        (["compare", "SCRIPT", "--device", "h100", "--what-if", "set:SIZE=2"], "has no plain assignment to SIZE"),
         (["calibrate", "chip.txt"], "give a file that ends with .toml"),
         (["calibrate", "chip.toml", "--device", "h100"], "require --data"),
         (["validate"], "give --data DIR"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Defines the module ``torch.openreg.amp``: PyTorch's functions for mixed precision, with this device as argument."""
+"""Defines the module ``torch.openreg.amp``: PyTorch's functions for mixed precision, for this device alone."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class autocast(torch.amp.autocast_mode.autocast):
 
     ``dtype`` is one of :func:`get_amp_supported_dtype`; for another dtype PyTorch warns and disables autocast. With
     ``cache_enabled``, casts of float32 parameters are cached until the outermost context ends. The defaults are fixed,
-    as in ``torch.cuda.amp.autocast``. ``torch.autocast("openreg")`` differs: it takes omitted arguments from the
-    surrounding context.
+    as in ``torch.cuda.amp.autocast``. ``torch.autocast("openreg")`` differs: it takes an omitted ``dtype`` or
+    ``cache_enabled`` from the surrounding context.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class autocast(torch.amp.autocast_mode.autocast):
 class GradScaler(torch.amp.GradScaler):
     """The scaler ``torch.amp.GradScaler("openreg", ...)``; without the argument, PyTorch creates a scaler for CUDA.
 
-    Multiplies the loss by a scale and divides the gradients by it. If a gradient contains infinity or NaN, it skips the
-    step and lowers the scale. For tensors of this device it requires the operators of openreg-ops.
+    Multiplies the loss by a scale and divides the gradients by the same scale. If a gradient contains infinity or NaN,
+    it skips the step and lowers the scale. For tensors of this device it requires the operators of openreg-ops.
     """
 
     def __init__(
@@ -64,8 +64,9 @@ class GradScaler(torch.amp.GradScaler):
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None) -> Callable[..., Any]:
     """Decorates ``forward`` of an autograd function, as ``torch.amp.custom_fwd`` does for this device.
 
-    With ``cast_inputs``, inside an enabled autocast context, floating-point tensors of this device are converted to
-    that dtype and ``forward`` runs with autocast disabled. Without it, ``forward`` runs in the state of the context.
+    With ``cast_inputs``, inside an enabled autocast context, floating-point tensors of this device, except those of
+    float64, are converted to that dtype, and ``forward`` runs with autocast disabled. Without it, ``forward`` runs in
+    the state of the context.
     """
     decorated: Callable[..., Any] = torch.amp.custom_fwd(fwd, device_type=_DEVICE_TYPE, cast_inputs=cast_inputs)
     return decorated

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rejects features of Inductor that a device outside of PyTorch cannot support. The errors name the alternative."""
+"""Rejects features of Inductor that a backend outside of PyTorch's repository cannot support.
+
+The errors name the alternative.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ class CppWrapper(_UnsupportedFeature):
     """The placeholder for ``config.cpp_wrapper`` and AOTInductor."""
 
     message = (
-        "Inductor's C++ wrapper, and with it AOTInductor, cannot run on openreg devices: the C functions that its code "
-        "calls are compiled into torch for its own devices only. Compile with torch.compile(...), without "
-        "cpp_wrapper=True; to take a program to another process use torch.export.save and torch.export.load"
+        "Inductor's C++ wrapper, and with it AOTInductor, cannot run on openreg devices: the code that it generates "
+        "calls C functions that torch contains only for PyTorch's own devices. Compile with torch.compile(...), "
+        "without cpp_wrapper=True; to take a program to another process use torch.export.save and torch.export.load"
     )
 
 

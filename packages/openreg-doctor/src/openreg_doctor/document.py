@@ -9,7 +9,9 @@ The JSON document of schema 1 is an object with
 - ``counts``: number of findings by status: ``ok``, ``note``, ``unseen`` (could not be checked), ``warning``,
   ``problem``, and ``ignored``
 - ``findings``: a list of objects. They have the strings ``check`` (the finding's name), ``section``, ``status`` (one of
-  the five), ``what``, ``costs``, ``fix`` and ``chapter`` (empty if there is none), and the bool ``ignored``
+  these except ``ignored``), ``what`` (the observed fact), ``costs`` (what does not work because of it), ``fix`` (what
+  to do about it) and ``chapter`` (of a missing part: the page of openreg's guide about it), and the bool ``ignored``.
+  Each of ``costs``, ``fix`` and ``chapter`` may be empty
 - ``operator``: null, or with ``--op`` an object with the strings ``name`` and ``schema`` and the list ``facts`` of
   objects with the strings ``aspect`` and ``text``
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads descriptions of chips: TOML files with rates, bandwidths, sizes and efficiencies, each with its source.
 
-The efficiencies are the reached parts of the chip's peak rates, by class of operators.
+An efficiency is the part of the chip's peak rates that a class of operators reaches.
 """
 
 from __future__ import annotations
@@ -96,10 +96,11 @@ class Efficiency:
 
     ``compute`` is the fraction of the arithmetic peak by FLOP, and ``memory`` that of the bandwidth by bytes.
     ``tiles`` are the sizes of output tiles of a matrix product, as (rows, columns); the best one is used. A chip with
-    several units computes one tile on each at a time, so its last round may be partly empty. Without tiles a product is
-    not divided. ``ramp`` is the depth of a product at which it reaches half of its rate, because tiles are filled and
-    written out. ``columns`` is a further fraction of the rate, by the columns of a product: caches hold less of a wider
-    one.
+    several parallel units computes one tile on each of them at a time, so that some may have no tile in the last round.
+    Without tiles, a product is not divided. ``ramp`` is the depth of a product, which is the number of columns of its
+    first matrix, at which it reaches half of its rate: the smaller the depth, the larger is the part of the time that
+    loading and storing tiles takes. ``columns`` is a further fraction of the rate, by the columns of a product: caches
+    hold less of a wider one.
     """
 
     compute: Curve = ALL
@@ -161,14 +162,14 @@ class Description:
 
     name: str
     title: str
-    parallel_units: int
-    rates: Mapping[tuple[str, str], Quantity]  # (unit, dtype): FLOP/s
+    parallel_units: int  # that compute one tile each, such as streaming multiprocessors
+    rates: Mapping[tuple[str, str], Quantity]  # FLOP/s by kind of arithmetic ("matrix" or "vector") and dtype
     memory_size: Quantity
     memory_bandwidth: Quantity
     caches: tuple[Cache, ...]
-    launch_host: Quantity
-    launch_device: Quantity
-    launch_graph: Quantity
+    launch_host: Quantity  # seconds of the host for each operator
+    launch_device: Quantity  # seconds of the device for each kernel
+    launch_graph: Quantity  # the same for a kernel of a graph
     copy_engines: int
     links: Mapping[str, Link]
     efficiencies: Mapping[str, Efficiency]
@@ -187,9 +188,9 @@ class Description:
         )
 
     def rate(self, unit: str, dtype: str) -> Quantity | None:
-        """Returns the peak of a unit ("matrix", "vector") for a dtype, or None if the chip has none.
+        """Returns the peak FLOP/s of the units for ``unit``, "matrix" or "vector", and a dtype; None if there is none.
 
-        If the matrix unit has no rate for the dtype, the result is that of the vector unit.
+        If the matrix units have no rate for the dtype, the result is that of the vector units.
         """
         found = self.rates.get((unit, dtype))
         return found if found is not None or unit == "vector" else self.rates.get(("vector", dtype))
@@ -220,7 +221,10 @@ class Description:
         return max(smallest.bandwidth.value, self.memory_bandwidth.value)
 
     def ceiling(self, dtype: str) -> float:
-        """Returns the sustained FLOP/s within the power limit, or infinity for other dtypes than float32."""
+        """Returns the sustained FLOP/s within the power limit.
+
+        Returns infinity for another dtype than float32, and for a chip whose power limit is not known.
+        """
         if self.power is None or dtype != "float32":
             return math.inf
         return self.power.limit.value / self.power.energy.value

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a user's script on PyTorch's device ``meta`` and records its operators. Devices that it names become meta.
+"""Runs a user's script on PyTorch's device ``meta`` and records its operators.
+
+Each device that the script names becomes meta. To run a script on the openreg device, ``OnOpenreg`` replaces the
+accelerators that it names.
 
 A script with a function ``step()`` is executed as a module. The second call of ``step()`` is the program, because the
 first one allocates gradients and optimizer states. Any other script is recorded as a whole, as ``__main__``.
@@ -98,15 +101,16 @@ def _is_device(item: object) -> bool:
 def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[Any, bool]:
     """Returns the compiled script, and True if it has a function ``step()``.
 
-    ``values`` replaces the values of names that the script assigns at its top level. Raises :class:`ScriptError` if the
-    file cannot be read or is no Python, or if the script does not assign a name of ``values``.
+    ``values`` replaces the value in the first plain assignment ``name = ...`` of each name at the top level of the
+    script. Raises :class:`ScriptError` if the file cannot be read or is no Python, or if the script has no such
+    assignment for a name of ``values``.
     """
     path = Path(path)
     try:
         tree = ast.parse(path.read_text("utf-8"), str(path))
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise ScriptError(f"{path} cannot be run: {error}") from error
-    left = dict(values or {})  # names that the script has not assigned so far
+    left = dict(values or {})  # names whose assignment has not been found so far
     for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
@@ -114,7 +118,8 @@ def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[
                 node.value = ast.copy_location(ast.Constant(left.pop(name)), node.value)  # type: ignore[arg-type]
     if left:
         raise ScriptError(
-            f"{path} assigns no {', '.join(left)} at its top level; write for example {next(iter(left))} = 1"
+            f"{path} has no plain assignment to {', '.join(left)} at its top level; write for example "
+            f"{next(iter(left))} = 1"
         )
     has_step = any(isinstance(node, ast.FunctionDef) and node.name == STEP for node in tree.body)
     return compile(ast.fix_missing_locations(tree), str(path), "exec"), has_step
@@ -175,7 +180,7 @@ def _uncompiled(notes: list[str]) -> Iterator[None]:
 
 
 def _run(path: str | Path, call: Callable[[], object]) -> None:
-    """Calls a part of the script. Raises ScriptError for an error in it, and TraceError for an operator on meta."""
+    """Calls a part of the script. Raises ScriptError for an error in it, and passes on a TraceError."""
     try:
         call()
     except TraceError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings in Python's form: wrong accesses to memory, with their stacks, tensors and streams.
+"""Findings as Python objects: wrong accesses to memory, with their stacks, tensors and streams.
 
 The native part finds them, and :func:`read` converts its dictionaries. All classes are immutable values without
 references to tensors. Addresses and sizes are in bytes, strides in elements.
@@ -61,7 +61,7 @@ def _generated_folders() -> tuple[str, ...]:
 
 
 def owner_of(file: str) -> str:
-    """Returns whose code a file has: "torch", "standard", "library" or "program".
+    """Returns to whom the code in a file belongs: "torch", "standard", "library" or "program".
 
     Packages of this project and code that torch.compile generates belong to "torch"; "standard" is Python's library.
     """
@@ -96,7 +96,7 @@ class Frame:
 
     @property
     def owner(self) -> str:
-        """Returns whose code the line is, see :func:`owner_of`."""
+        """Returns to whom the code of the line belongs, see :func:`owner_of`."""
         return owner_of(self.file)
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class StreamId:
 
 @dataclass(frozen=True)
 class Life:
-    """An allocation from its beginning to its release."""
+    """An allocation: its addresses, its stream, and the stacks of its allocation and of its release."""
 
     begin: int  # the first address
     end: int  # the address behind the last byte; 0: the allocation is unknown
@@ -227,7 +227,7 @@ class Finding:
 
     @property
     def is_warning(self) -> bool:
-        """Returns True if the finding may be correct."""
+        """Returns True if a program with this finding may be correct."""
         return self.kind in WARNINGS
 
     def counted(self, count: int) -> Finding:

@@ -15,7 +15,7 @@ import torch
 
 from openreg_sanitizer.finding import Access, Finding, StreamId, owner_of
 
-# Before Python 3.13, `frame.f_locals` of a function is a copy of its variables, which the frame keeps.
+# Before Python 3.13, `frame.f_locals` of a function is a dictionary with a copy of its variables. The frame keeps it.
 _IS_COPY = sys.version_info < (3, 13)
 # References to that copy in learn(): of the frame, of `variables`, and of the argument of getrefcount().
 _OWN_REFERENCES = 3
@@ -93,7 +93,7 @@ def _access(access: Access | None) -> Access | None:
 
 
 def name(finding: Finding) -> Finding:
-    """Returns the finding with the variables that hold its streams, as far as they are known.
+    """Returns the finding with its streams named after the variables that hold them, where these are known.
 
     ``first_life`` and ``second_life`` are the allocations to which the two accesses belong.
     """

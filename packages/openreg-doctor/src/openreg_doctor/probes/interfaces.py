@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exercises of C++ interfaces: for each virtual function, a Python call that reaches it.
+"""Exercises of C++ interfaces: a Python call for each virtual function that one reaches.
 
-EXERCISES has them by the key of their row in the hook table (hooks.toml). An interface that is not registered is one
-fault, not one per function, and some calls of its functions end the process. So for each group of rows, which is one
-interface, a call that needs only the registration runs first. ``unreachable`` lists the functions that no call reaches.
+EXERCISES has them by the key of their row in the hook table (hooks.toml). The module ``unreachable`` lists the rows of
+the other functions, each with the reason. An interface that is not registered is one fault, not one per function, and
+some calls of its functions end the process. So for each group of rows, which is one interface, a call that needs only
+the registration runs first.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _backward(device: ProbedDevice) -> None:
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
     except Exception as error:
-        if "rimary" in str(error):
+        if "rimary" in str(error):  # hasPrimaryContext is missing, which is what this exercise looks for
             raise
         raise CannotCheck(
             "needs a backward pass, which fails for another reason: see registration.a backward pass"

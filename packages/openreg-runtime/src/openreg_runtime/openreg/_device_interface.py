@@ -36,7 +36,10 @@ class OpenregInterface(DeviceInterface):
     memory_allocated = staticmethod(openreg.memory_allocated)
 
     class Worker:
-        """The functions for worker processes of the compiler, which may be forked. None initializes the device."""
+        """The functions for worker processes of the compiler, which may be forked.
+
+        No function of this class initializes the device, because a forked process could then not use it.
+        """
 
         set_device = staticmethod(openreg.set_device)
         current_device = staticmethod(openreg.current_device)
@@ -80,8 +83,9 @@ class OpenregInterface(DeviceInterface):
 def register() -> None:
     """Registers the device with the compiler, with and without an index.
 
-    ``stream()`` is not passed to ``torch.compiler.allow_in_graph``, because compiler backends that interpret the graph
-    would ignore the stream. Without that, ``stream()`` causes a graph break, which preserves the stream.
+    ``stream()`` is not passed to ``torch.compiler.allow_in_graph``, because a compiler backend that interprets the
+    FX graph would then ignore the stream. As it is, ``stream()`` causes a graph break, and the code after it runs on
+    the stream.
     """
     register_interface_for_device("openreg", OpenregInterface)
     for index in range(openreg.device_count()):

@@ -19,8 +19,8 @@ class Graph(torch.accelerator.Graph):
     """A graph of a device's tasks, with a private memory pool (source: ``torch.accelerator.Graph``).
 
     ``replay()`` enqueues the tasks on the current stream; random kernels draw new numbers in each replay. Operations
-    that need a result on the host cannot be captured and raise ``RuntimeError``: ``.item()``, printing, and operators
-    that fall back to the CPU.
+    that need a result on the host cannot be captured and raise ``RuntimeError``: ``.item()``, printing a tensor, and
+    operators that fall back to the CPU.
     """
 
 
@@ -29,8 +29,10 @@ class graph:
 
     ``pool`` is the id of a memory pool to share: that of another graph (``Graph.pool()``) or of
     :func:`graph_pool_handle`. ``stream`` is the stream to capture on; by default, all contexts of a device use one
-    stream, which this class creates. An exception inside the context ends the capture. The graph then contains the
-    tasks recorded before the exception, or none if the capture was invalidated.
+    stream, which this class creates. ``capture_error_mode`` says which threads' blocking calls on the device raise an
+    error during the capture: those of all threads (``"global"``), of the thread that captures (``"thread_local"``, and
+    by default) or of none (``"relaxed"``). An exception inside the context ends the capture. The graph then contains
+    the tasks recorded before the exception, or none if the capture was invalidated.
     """
 
     _side_streams: ClassVar[dict[int, Stream]] = {}

@@ -34,19 +34,19 @@ def _record_memory_history(
     clear_history: bool = False,
     skip_actions: Sequence[str] | None = None,
 ) -> None:
-    """Starts or stops recording events of the allocator (source: ``torch.cuda.memory._record_memory_history``).
+    """Starts or stops recording actions of the allocator (source: ``torch.cuda.memory._record_memory_history``).
 
-    - ``enabled``: ``"state"`` records only stacks of live allocations, ``"all"`` also a list of events. ``None`` stops
-      recording and drops the list.
+    - ``enabled``: ``"state"`` records only stacks of live allocations, ``"all"`` also a list of actions. ``None``
+      stops recording and drops the list.
     - ``context``: the stacks that are recorded. ``"state"`` records those of live allocations, ``"alloc"`` also those
       of allocations in the list, ``"all"`` also those of releases in the list. ``None`` records no stack.
     - ``stacks``: ``"python"`` records Python frames, ``"all"`` also C++ frames.
-    - ``max_entries``: the length of the list, which drops its oldest events.
+    - ``max_entries``: the greatest length of the list; a full list drops its oldest action.
     - ``device``: the device to record; ``None`` stands for all devices.
-    - ``clear_history``: True drops the events recorded so far.
-    - ``skip_actions``: the kinds of events that are not recorded.
+    - ``clear_history``: True drops the actions recorded so far.
+    - ``skip_actions``: the kinds of actions that are not recorded.
 
-    Raises ValueError, which names the accepted values, for another value.
+    Raises ValueError for any other value; the message names the accepted ones.
     """
     _check("enabled", enabled, (None, "state", "all"))
     _check("context", context, tuple(_CONTEXTS))
@@ -71,7 +71,7 @@ def _record_memory_history(
 
 
 def _snapshot() -> dict[str, Any]:
-    """Returns the segments of all devices, the recorded events of each device, and the allocator's settings."""
+    """Returns the segments of all devices, the recorded actions of each device, and the allocator's settings."""
     result = _C._memory_snapshot(_NO_POOL, True)
     result["allocator_settings"] = _allocator_settings()
     result["external_annotations"] = []  # annotations of PyTorch's profiler, which only CUDA collects

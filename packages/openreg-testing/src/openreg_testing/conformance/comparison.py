@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares a run with an earlier one, whose scorecard --json has written."""
+"""Compares a run with an earlier one, from the scorecard that the earlier run wrote to a file (option --json)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of processes that compile with Inductor, whose cache of earlier runs would hide the code of this run."""
+"""Settings for processes that compile with Inductor: an empty cache.
+
+Otherwise code that an earlier run has cached would be tested in place of the code that this run generates.
+"""
 
 import contextlib
 import tempfile

@@ -44,7 +44,8 @@ def run(module: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | N
 def compare(device: torch.device, info: ModuleInfo, prepared: Callable[[torch.nn.Module], Any], samples: int) -> None:
     """Compares results and gradients of `prepared(module)` on the device with those of the module on the CPU.
 
-    Skips the test if the CPU accepts none of the listed inputs in float32. Raises AssertionError if they differ.
+    `prepared` is torch.compile, or a function that returns the module unchanged. Raises AssertionError if results or
+    gradients differ. Skips the test if the CPU accepts none of the listed inputs in float32.
     """
     compared = 0
     for module, given in cases(info, samples):
@@ -67,7 +68,7 @@ def compare(device: torch.device, info: ModuleInfo, prepared: Callable[[torch.nn
 
 
 def cases(info: ModuleInfo, samples: int) -> Iterator[tuple[torch.nn.Module, tuple[Any, Any]]]:
-    """Yields modules on the CPU with inputs, for those of the first `samples` listed inputs that the CPU accepts."""
+    """Yields a module on the CPU and its input, for each of the first `samples` listed inputs that the CPU accepts."""
     for sample in samples_of(info, samples):
         torch.manual_seed(7)
         args, kwargs = moved((sample.constructor_input.args, sample.constructor_input.kwargs), torch.device("cpu"))
@@ -77,5 +78,5 @@ def cases(info: ModuleInfo, samples: int) -> Iterator[tuple[torch.nn.Module, tup
         try:
             module(*args, **kwargs)  # also initializes the parameters of a lazy module
         except RuntimeError:
-            continue  # a module of float64 only, the dtype of PyTorch's own tests
+            continue  # the CPU rejects this input in float32; PyTorch's own tests use float64
         yield module, given

@@ -21,7 +21,7 @@ _NAME = "CommonTemplate"
 
 
 def made_of_templates(module: ModuleType, device: str) -> dict[str, type[unittest.TestCase]]:
-    """Returns a class of tests for the device by name, one for each template that the module defines.
+    """Returns, by name, the classes of tests for the device: one for each template that the module defines.
 
     Returns an empty dictionary for a module that lacks `copy_tests`, `check_model` or `TestCase`.
     """

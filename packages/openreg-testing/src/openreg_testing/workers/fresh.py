@@ -12,11 +12,12 @@ is read once. Importing torch takes seconds, and forking a process that has impo
 
 A program gets a newly started interpreter instead in each case in which a fork could behave differently:
 
-- a variable that Python, torch or OpenMP read when they start has another value in its environment;
-- its arguments contain an option of Python;
+- its environment differs from that of the forking interpreter in a variable that Python, torch or a library that torch
+  loads reads when it starts;
+- its arguments begin with another option of Python than ``-c`` or ``-m``;
 - the system has no fork.
 
-This file is also the program of the forking interpreter, and imports no other file of its package.
+This file is also the program of the forking interpreter, in which it imports no other file of its package.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class FreshPython:
     """A runner of programs, one after the other, each in a new process. Thread-safe.
 
     The forking interpreter is started with the first program. It has ``options`` of Python and the environment of this
-    process without variables of backends. It imports torch and ``modules``, and no backend. On a system without fork
-    programs run too, but start slower.
+    process without the variables ``OPENREG_*`` and ``TORCH_*``. It imports torch and ``modules``, and no backend. On a
+    system without fork, programs also run, but start more slowly.
     """
 
     def __init__(self, *modules: str, options: tuple[str, ...] = ()) -> None:
@@ -70,7 +71,7 @@ class FreshPython:
         finalize: bool = False,
         fresh: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """Returns the result of ``subprocess.run([sys.executable, *arguments])``, with both streams captured as text.
+        """Returns the result of ``subprocess.run([sys.executable, *arguments])``, with stdout and stderr as text.
 
         ``arguments`` are ``-c CODE``, ``-m MODULE ...`` or ``FILE ...``. ``env`` is the whole environment, and
         ``folder`` the current folder. After ``timeout`` seconds the process is killed, a forked one with its children,
@@ -173,7 +174,7 @@ def _paths(variable: str) -> list[str]:
 
 
 def _apply_request(request: dict[str, Any]) -> None:
-    """Sets the folder, the environment and the streams of the request in this process."""
+    """Sets the folder, the environment and the standard streams of the request in this process."""
     torch = sys.modules["torch"]
     inherited = _paths(os.environ.get("PYTHONPATH", ""))
     os.chdir(request["folder"])
@@ -185,8 +186,9 @@ def _apply_request(request: dict[str, Any]) -> None:
         os.close(opened)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  (the server's object has read ahead)
     sys.path[:] = [*_paths(request["env"].get("PYTHONPATH", "")), *(path for path in sys.path if path not in inherited)]
-    # PyTorch recreates its thread pool in the first call after a fork, which is not thread-safe. Autograd's threads
-    # would make that call at the same time, here and in children that the program forks.
+    # After a fork, the first call that uses PyTorch's thread pool, such as set_num_threads(), recreates the pool, which
+    # is not thread-safe. Autograd's threads would make such calls at the same time, here and in children that the
+    # program forks.
     torch.set_num_threads(torch.get_num_threads())
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(torch.get_num_threads()))
     if request["env"].get(_AUTOLOAD) != "0":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device under test, as global state of this process, and functions that call its module torch.<device>.
 
-A process tests one device. Its manifest is the file of the backend's expected failures.
+A process tests one device. The device's manifest lists the backend's expected failures.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def module(name: str) -> Any:
 
 
 def synchronize(name: str) -> None:
-    """Synchronizes with the current device. Raises the asynchronous error of a kernel. Does nothing for the CPU."""
+    """Synchronizes with the current device of the accelerator, unless ``name`` is "cpu".
+
+    Raises the asynchronous error of a kernel, if there is one.
+    """
     if name != "cpu":
         torch.accelerator.synchronize()
 
