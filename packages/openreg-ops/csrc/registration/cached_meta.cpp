@@ -283,7 +283,7 @@ struct CachedCall {
     runtime::AliasStorages storages;
     Stack operands;
     for (OwnedValue& argument : arguments) {
-      operands.push_back(argument.make_tensor(storages));
+      operands.push_back(argument.open(storages));
     }
     Stack results = operands;
     op.redispatchBoxed(c10::DispatchKeySet(key), &results);
