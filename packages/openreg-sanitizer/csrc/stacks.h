@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Python stacks by number. Capturing a stack walks the frames of the calling thread and looks them up in a table. Files
-// and lines are computed when a finding is reported.
+// A table that gives each Python stack a number. Capturing a stack walks the frames of the calling thread and looks
+// them up in a table. Files and lines are computed when a finding is reported.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,16 +16,18 @@
 
 namespace openreg::sanitizer {
 
-// The stacks of the process by number, from 1 on. A stack stays until the process ends, and so do its code objects. The
-// number of places that launch is limited, so a long run of a program needs no more memory. Thread-safe.
+// The stacks of the process by number, from 1 on. A stack and its code objects stay until the process ends. Equal
+// stacks share a number, and a program launches from a limited number of places, so a longer run needs no more memory.
+// Thread-safe.
 class StackTable {
  public:
   static StackTable& instance();
 
-  // Returns the number of the calling thread's Python stack, or 0 if the thread runs no Python or memory is exhausted.
-  // Acquires the GIL, so the caller must hold no lock that a thread may be waiting for while it holds the GIL.
+  // Returns the number of the calling thread's Python stack (its innermost frames, at most kMaxFrames in stacks.cpp),
+  // or 0 if the thread runs no Python or memory is exhausted. Acquires the GIL, so the caller must not hold a lock that
+  // another thread acquires while it holds the GIL.
   uint32_t gather() noexcept;
-  // Makes gather() return 0 from now on, because the interpreter is finalized soon.
+  // Makes gather() return 0 from now on, because the interpreter is about to be finalized.
   void close() noexcept { closed_ = true; }
 
   // Returns the frames of a stack as tuples (file, line, function), the innermost first. The caller holds the GIL.
@@ -47,7 +49,7 @@ class StackTable {
   uint32_t find(std::span<const RawFrame> frames, size_t hash) const;
   bool intern(std::span<const RawFrame> frames, uint32_t& number);
 
-  std::mutex mutex_;  // a leaf: nothing is called while it is held
+  std::mutex mutex_;  // no other lock is acquired, and no Python code runs, while it is held
   std::deque<RawFrames> stacks_;
   std::unordered_multimap<size_t, uint32_t> numbers_;  // by hash
   std::atomic<bool> closed_{false};

@@ -33,9 +33,9 @@ struct FlightRecord {
   // of a receive ends with "<-", and the dump appends `source`.
   std::string name;
   bool is_message = false;   // True for send and receive.
-  uint64_t collectives = 0;  // Collectives of the group so far, this one included.
-  uint64_t messages = 0;     // Sends and receives of the group so far, this one included.
-  uint64_t number = 0;       // All calls of the group so far, this one included.
+  uint64_t collectives = 0;  // Collectives of the group so far, including this call if it is one.
+  uint64_t messages = 0;     // Sends and receives of the group so far, including this call if it is one.
+  uint64_t number = 0;       // All calls of the group so far, including this one.
   std::string dtype;         // The dtype of all tensors, as c10::toString() spells it, such as "Float".
   // The sizes of each input and of each output. The inputs of reduce_scatter and the outputs of all_gather, if all have
   // the same sizes, are recorded as one tensor with a further first dimension, as the analyzer expects.
@@ -50,7 +50,8 @@ struct FlightRecord {
   std::atomic<int64_t> started{0};  // The time at which the transport got the operation; 0 before.
   std::atomic<int64_t> ended{0};    // The time at which the operation's status was decided; 0 while it is pending.
   std::atomic<bool> succeeded{false};
-  std::atomic<int> source{-1};  // The rank that sends to a receive; -1 if it is not known yet.
+  // For a receive, the rank in the group that sends; -1 while it is unknown, and for all other calls.
+  std::atomic<int> source{-1};
 };
 
 // A ring buffer of the records of the last calls of all groups of the process, from which the cause of a failure can be
@@ -61,7 +62,7 @@ class FlightRecorder {
   explicit FlightRecorder(size_t capacity) : capacity_(capacity) {}
 
   size_t capacity() const noexcept { return capacity_; }
-  // Adds a record and sets its id.
+  // Adds a record and sets its id. Does nothing if the recorder is disabled.
   void add(const std::shared_ptr<FlightRecord>& flight);
   // Returns the records, the oldest first.
   std::vector<std::shared_ptr<const FlightRecord>> records() const;

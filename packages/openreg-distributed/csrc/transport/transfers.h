@@ -14,8 +14,8 @@
 
 namespace openreg::distributed {
 
-// A function that makes one call of the transport on host memory. For a receive, Operation::source() is the rank that
-// sends.
+// A function that makes one call of the transport on host memory. A receive reads the rank that sends from
+// Operation::source(), because that of a receive from any rank is known only when the operation starts.
 using Transfer = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend&, const Operation&)>;
 
 // Returns the timeout for the transport. It is longer than that of the operation, because the progress engine enforces
@@ -30,7 +30,7 @@ std::string first_paragraph(const std::string& message);
 // Returns the function that hands an operation to the transport (Operation::Post). It starts all transfers, and
 // ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for sends and
 // receives. Gloo's Work has no c10 Future for these, so a thread of ProgressEngine::wait_threads() waits for each
-// transfer. Does not own the transport.
+// transfer. The function does not own the transport, which must outlive it.
 Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
                          std::vector<Transfer> transfers, bool are_messages);
 

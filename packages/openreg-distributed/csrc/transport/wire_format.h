@@ -9,7 +9,7 @@ namespace openreg::distributed {
 // Converts the values of a reduction to a dtype in which the transport (the c10d backend that moves bytes between
 // ranks, Gloo) can calculate, and back. There is one object per call. Its functions enqueue on the current stream.
 //
-//   bool                 as uint8, where a sum means "or" and a product "and", as in NCCL
+//   bool                 as uint8; SUM is MAX ("or") and PRODUCT is MIN ("and"), as in NCCL; not for AVG, PREMUL_SUM
 //   int16, uint16        as int32
 //   uint32               as int64
 //   uint64               as int64; ordered as unsigned numbers by inverting the highest bit
@@ -21,11 +21,12 @@ class WireFormat {
   // Throws c10::Error if the operation is not defined for the dtype. `call` begins the error message.
   WireFormat(const std::string& call, const c10d::ReduceOp& operation, c10::ScalarType dtype, int ranks);
 
-  // Returns a contiguous tensor with the values to send, multiplied by the factor of PREMUL_SUM. It is the tensor's own
-  // memory if no conversion is needed and `fresh` is false, otherwise new memory.
+  // Returns a contiguous tensor with the values to send, multiplied by the factor of PREMUL_SUM. It has new memory if
+  // `fresh` is true. Otherwise it may share the memory of `tensor`: if that is contiguous and its bytes are sent as
+  // they are, as for float32, bool and complex.
   at::Tensor encode(const at::Tensor& tensor, bool fresh) const;
-  // Converts the result of the transport into `output`, which may have any strides. Divides it by the number of ranks
-  // for an average. May overwrite `wire`.
+  // Converts the result of the transport into `output`, which may have any strides. For an average, divides it by the
+  // number of ranks, toward zero for integers. May overwrite `wire`.
   void decode(const at::Tensor& wire, const at::Tensor& output) const;
   // Reduces along the first dimension on the device, for calls in which the transport only moves data. Sums and
   // products of half and bfloat16 are computed in float32, which then is the dtype of the result.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The macro OPENREG_CLONES before a function compiles it once for each level of x86-64 vector instructions. The loader
-// selects the version for the processor. If compiler or loader do not support this, there is one version, which runs on
-// every processor of the architecture.
+// The macro OPENREG_CLONES before a function compiles it three times: for x86-64-v4 (AVX-512), for x86-64-v3 (AVX2) and
+// for every x86-64 processor. The loader selects the version for the processor. If the compiler or the loader does not
+// support this, there is one version, which runs on every processor of the architecture.
 //
 // REAL HW: the chip's compiler generates code for its vector units.
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels that draw random numbers. They take aliases, which are CPU tensors over the bytes of device tensors. The
-// compute engine of the device runs them, on all OpenMP threads. For a dtype outside of kCommonDtypes, which a kernel
-// may reject, a dry run (launch/dry_run.h) may call them first, on the calling thread alone. `start` is the place in
-// the Philox sequence at which a kernel begins to draw; the launch has reserved the numbers. The numbers of an element
-// depend only on its index and on the seed and the offset of `start`, not on the threads.
+// The kernels of random distributions, except that of aten::uniform_ (kernels/uniform.h). They take aliases, which are
+// CPU tensors over the bytes of device tensors. The compute engine of the device runs them, on all OpenMP threads. If a
+// dtype is not in kCommonDtypes (those that most kernels support), a dry run (launch/dry_run.h) may call a kernel
+// first, on the calling thread alone, to find out whether it rejects the dtype. `start` is the place in the Philox
+// sequence at which a kernel begins to draw; the launch has reserved the numbers. The random numbers that a kernel
+// draws for an element depend only on its index and on the seed and the offset of `start`, not on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,11 +33,12 @@ void bernoulli(at::Tensor& out, runtime::PhiloxState start, double p);
 void bernoulli_of_tensor(at::Tensor& out, const at::Tensor& p, runtime::PhiloxState start);
 
 // Draws whole numbers in [from, from + range), modulo 2^64. A range of 0 means 2^64. The output may have any real
-// dtype, also bool or an unsigned one.
+// dtype, bool, uint16, uint32 or uint64.
 void integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from);
 
-// Draws whole numbers from 0 up to the end of the range in which the dtype represents every whole number exactly, such
-// as 2^24 for float32. The output may have the dtypes of integers().
+// Draws whole numbers from 0 to n, both included. For a floating-point dtype, n is the largest number up to which the
+// dtype represents every whole number exactly, such as 2^24 for float32; else it is the largest number of the dtype.
+// The output may have the dtypes of integers().
 void any_integers(at::Tensor& out, runtime::PhiloxState start);
 
 // Writes the numbers from 0 to numel() - 1 in a random order. The output has one dimension, and a real dtype that
@@ -56,9 +58,9 @@ void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runt
 constexpr int64_t kSamplerSteps = 1024;
 
 // Fill a contiguous output of a floating-point dtype. Parameters have a floating-point dtype and the output's shape;
-// those of binomial() may broadcast to it. gamma() draws with scale 1, and dirichlet() over the last dimension.
-// poisson() throws c10::Error for a rate that is NaN, negative or at least 2^63, which becomes the device's sticky
-// error.
+// those of binomial() may broadcast to it. gamma() has scale 1. Each row of the last dimension is one draw of
+// dirichlet(). poisson() throws c10::Error for a rate that is NaN, negative or at least 2^63, which becomes the
+// device's sticky error.
 void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start);
 void binomial(const at::Tensor& count, const at::Tensor& probability, at::Tensor& out, runtime::PhiloxState start);
 void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start);

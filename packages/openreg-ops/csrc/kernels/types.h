@@ -12,7 +12,7 @@
 
 namespace openreg::ops::raw {
 
-// PyTorch's number types, and its names for them. They are header-only and need no ATen.
+// Short names of PyTorch's 16-bit floating-point types and of its enumeration of dtypes. Their header needs no ATen.
 using BFloat16 = c10::BFloat16;
 using Half = c10::Half;
 using Type = c10::ScalarType;
@@ -38,8 +38,9 @@ constexpr bool contains(Types<Values...> /*list*/, Type type) {
   return ((kTypeOf<Values> == type) || ...);
 }
 
-// Calls `visitor(Value())` with the C++ type that belongs to the dtype `type`. Throws std::invalid_argument for a dtype
-// that is not in the list; the host excludes this by contains() before the launch.
+// Calls `visitor` with a value of the C++ type that belongs to the dtype `type`; only the type of that value matters.
+// Throws std::invalid_argument for a dtype that is not in the list; the host excludes this by contains() before the
+// launch.
 template <class... Values, class Visitor>
 void visit(Types<Values...> /*list*/, Type type, Visitor&& visitor) {
   const bool found = ((kTypeOf<Values> == type && (visitor(Values()), true)) || ...);

@@ -9,7 +9,7 @@
 namespace openreg::runtime {
 
 // Calls `fire(interpreter)` if the trace is on, and costs one load otherwise. The callbacks acquire the GIL, so the
-// caller must not hold a lock under which another thread acquires the GIL. Thread-safe.
+// caller must not hold a lock that another thread may acquire while it holds the GIL. Thread-safe.
 template <class Fire>
 void trace_gpu(const Fire& fire) {
   if (const c10::impl::PyInterpreter* const interpreter = c10::impl::GPUTrace::get_trace();

@@ -8,8 +8,9 @@
 
 namespace openreg::runtime {
 
-// Returns the message of the calling thread's last driver call, which returned `status`. Appends the Python call that
-// fixes the failure, if there is one. Clears the driver's last error of the thread, because the caller reports it.
+// Returns the error message of the calling thread's last driver call, which returned `status`. Appends the Python call
+// that repairs the failure, if there is one. Clears the driver's last error of the thread, because the caller reports
+// it. For orErrorNotReady, which is no failure, returns the text of the code and clears nothing.
 std::string take_message(orError_t status);
 
 }  // namespace openreg::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that add bindings to the module openreg_runtime._C, one per group. _C.pyi has their signatures.
+// The functions that add bindings to the module openreg_runtime._C: one function for each group of bindings, such as
+// those of streams. _C.pyi has the signatures of the bindings.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

@@ -4,9 +4,9 @@
 // A storage is a block of the caching allocator, a part of a segment, and another process can map only whole segments.
 // So a storage is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver
 // uses it, so each message has an IPC reference count (source: ref_counter in torch.cuda). A count is a byte of device
-// memory that the sender owns. It is 0 while the receiver uses the storage, and 1 after the receiver has released it.
-// The sender reads its counts from time to time, because no call can wait for one. A receiver that is killed never sets
-// its counts.
+// memory that the sender owns, and works as a flag: it is 0 while the receiver uses the storage, and 1 after the
+// receiver has released it. No call can wait for a count, so the sender reads its counts from time to time. Those of a
+// receiver that was killed stay 0.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -34,7 +34,7 @@ struct IpcRefCount {
 
 // All functions are thread-safe and release the GIL while they block.
 
-// Returns the place of a storage of this device type. Blocks first until all tasks of the device are complete, so that
+// Returns the place of a storage on an openreg device. Blocks first until all tasks of the device are complete, so that
 // their results are in memory. Makes the storage not resizable, because its address must not change. Throws c10::Error
 // if the storage is not on an openreg device, or if another process owns its memory.
 OPENREG_RUNTIME_API SharedRange share_storage(const c10::Storage& storage);

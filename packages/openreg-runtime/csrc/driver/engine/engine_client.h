@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EngineClient is the interface through which the threads of the engines get, execute and complete their tasks.
-// TaskRunner implements it.
+// EngineClient is the interface through which the threads of the engines, and the timer thread that ends delays, get,
+// execute and complete tasks. TaskRunner implements it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ class EngineClient {
   // Executes and completes the stream's head. Releases the mutex while the task is executed.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
   // Returns the longest time for which the thread of an idle engine may sleep before it calls next() again, in
-  // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep: it waits at most a second for a
-  // signal, or for a thread that is not a progress thread.
+  // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep: before it executes tasks without
+  // them, it waits at most a second for a semaphore's signal, or for the threads that are not progress threads (threads
+  // that drive communication, orThreadSetProgress()).
   virtual uint64_t longest_sleep() = 0;
-  // Completes the stream's head, which is a delay that has ended.
+  // Completes the stream's head, which is a delay that has ended. The timer thread calls it.
   virtual void end_delay(Stream& stream) = 0;
 
  protected:

@@ -51,15 +51,16 @@ class DeferredSchedule {
   // task can be executed. The engine's thread calls it.
   virtual Stream* next() = 0;
   // Advances the schedule's clock by the duration of the stream's head, which was executed, or skipped if `result`
-  // states so. Sets begin and end of `result` to times of that clock, and in simulated time sets its engine.
+  // states so. Sets begin and end of `result` to times of that clock. In simulated time, also sets the engine of
+  // `result`, which then is one of the simulated chip.
   virtual void advance_clock(const Stream& stream, const Task& task, TaskResult& result) = 0;
   // Returns the longest time for which the thread of the idle engine may sleep before it calls next() again, in
   // nanoseconds. 0 means until it is woken.
   virtual uint64_t longest_sleep() const { return 0; }
 
-  // Executes deferred tasks before the host queries whether `ticket` (sequence number of a task) of `stream` is
-  // complete, as many as the derived class allows. A null `stream` stands for a complete ticket. Returns true if it may
-  // have released the mutex. Must not be called on an engine thread.
+  // Must be called before the host queries whether `ticket` (sequence number of a task) of `stream` is complete.
+  // Executes as many deferred tasks as the derived class allows for a query. A null `stream` stands for a complete
+  // ticket. Returns true if it may have released the mutex. Must not be called on an engine thread.
   virtual bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) = 0;
   // Returns true if so many tasks are deferred that the next call that enqueues one executes some.
   virtual bool has_backlog() const = 0;
@@ -74,8 +75,9 @@ class DeferredSchedule {
   // The number of tasks that may be deferred before a call that enqueues executes some. A large number allows more
   // orders of tasks. A small number limits the memory that deferred tasks keep in use.
   static constexpr size_t kMaxBacklog = 256;
-  // The number of consecutive queries, with nothing enqueued between them, after which a program counts as polling.
-  // Fewer queries, such as those of a caching allocator, must not influence the order of tasks.
+  // The number of consecutive queries after which a program counts as polling. The count starts again when a task is
+  // enqueued, and after a query that has executed a task (in a seeded schedule) or whose ticket was complete (in
+  // simulated time). Fewer queries, such as those of a caching allocator, must not influence the order of tasks.
   static constexpr size_t kPollThreshold = 64;
 
   // Called when a request was removed from the list.
@@ -84,11 +86,12 @@ class DeferredSchedule {
   void wait(const WaitRequest& request, Lock& lock) {
     met_.wait(lock, [&] { return request.is_met() || engine_.is_stopped(); });
   }
-  // Returns true if any request in the list is not met. Passive requests (see WaitRequest) are ignored unless
-  // `passive_counts` is true. Also wakes the threads whose requests are met.
+  // Returns true if any request in the list is not met. Passive requests, which are those of threads that drive
+  // communication (WaitRequest), are ignored unless `passive_counts` is true. Also wakes the threads whose requests are
+  // met.
   bool has_pending_wait(bool passive_counts);
-  // Counts one task in all requests: one that was executed, or in a seeded schedule also a delay that ended or a signal
-  // that was applied.
+  // Counts one task for all requests, because a request may be for a number of tasks. A task that was executed counts;
+  // in a seeded schedule so does a delay that ended, and a semaphore's signal that took effect.
   void count_task();
 
   Engine& engine_;

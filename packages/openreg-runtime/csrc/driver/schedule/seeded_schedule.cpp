@@ -157,7 +157,7 @@ void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskR
   result.end = order_.time();
 }
 
-// Advances the clock of the SeededOrder, and completes each delay at its time. Counts one task in all requests.
+// Advances the clock of the SeededOrder, and completes each delay at its time. Counts one task for all requests.
 void SeededSchedule::pass_time(uint64_t nanoseconds) {
   const uint64_t end = order_.time() + nanoseconds;
   while (!timer_queue_.is_empty() && timer_queue_.earliest() <= end) {

@@ -20,8 +20,9 @@ namespace openreg::driver {
 
 // A schedule whose order of tasks follows from the program and the seed alone, not from the speed of threads. Two
 // things happen at times that depend on other processes, so the schedule limits their effect. A signal of a semaphore
-// takes effect only when no task can be executed without it. A request of a progress thread (orThreadSetProgress())
-// executes tasks only after all other threads have been inactive for a second. Guarded by the scheduler's mutex.
+// takes effect only when no task can be executed without it. A request of a progress thread (one that drives
+// communication, orThreadSetProgress()) executes tasks only after all other threads have been inactive for a second.
+// Guarded by the scheduler's mutex.
 class SeededSchedule final : public DeferredSchedule {
  public:
   SeededSchedule(SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -37,7 +38,7 @@ class SeededSchedule final : public DeferredSchedule {
   // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
   // Returns the time after which next() must be called again, because the schedule waits at most a second for a signal,
-  // or for a thread that is not a progress thread.
+  // or for the threads that are not progress threads, before it executes tasks without them.
   uint64_t longest_sleep() const override;
   // Executes one task, if any can be executed; ignores the ticket (sequence number of a task) unless the program polls.
   // On a progress thread, does nothing while other threads are active.

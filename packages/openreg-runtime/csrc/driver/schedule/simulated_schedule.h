@@ -51,7 +51,7 @@ class SimulatedSchedule final : public DeferredSchedule {
   void run_started_tasks(Lock& lock);
 
   SimulatedTime& time_;
-  const CommandProcessor& processor_;  // appends tasks to streams, and knows how many are pending
+  const CommandProcessor& processor_;  // appends tasks to streams, and counts those that are pending
   TaskTracer& tracer_;
   size_t polls_ = 0;  // number of consecutive queries whose result was "not ready"
 };

@@ -17,7 +17,7 @@ namespace openreg::driver {
 // scheduler's mutex.
 //
 // In a seeded schedule (OPENREG_SCHEDULE_SEED), signaling a semaphore does not end the waits for it immediately. The
-// schedule applies one signal at a time, and only when no other task can be executed.
+// schedule lets one signal at a time take effect, and only when no other task can be executed.
 //
 // The request of a progress thread (one that drives communication, orThreadSetProgress()) is passive: in a seeded
 // schedule it causes no task to be executed while other threads are active, because the moment at which it is made
@@ -27,14 +27,14 @@ class WaitRequest {
   // Requests tasks until `ticket` of the stream is complete.
   WaitRequest(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
   // Requests a number of tasks, or fewer if no further task can be executed. In a seeded schedule, a delay that ends
-  // and a signal that is applied count as tasks, too.
+  // and a signal that takes effect count as tasks, too.
   explicit WaitRequest(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
   WaitRequest(const WaitRequest&) = delete;
   WaitRequest& operator=(const WaitRequest&) = delete;
 
   // For a thread that polls: gives a request for a number of tasks also a ticket. blocking_stream() then finds the
-  // semaphore wait that blocks this ticket, and a seeded schedule can apply the signal of that semaphore. A null
-  // `stream` stands for a complete ticket.
+  // semaphore wait that blocks this ticket, and in a seeded schedule the signal of that semaphore can take effect. A
+  // null `stream` stands for a complete ticket.
   void poll(Stream* stream, uint64_t ticket) {
     stream_ = stream;
     ticket_ = ticket;
@@ -66,7 +66,7 @@ class WaitRequest {
     }
     return nullptr;
   }
-  // Counts one task.
+  // Counts one task, if the request is for a number of tasks.
   void count_task() {
     if (tasks_ > 0) {
       --tasks_;

@@ -36,15 +36,16 @@ typedef struct orLaunch {
   /* The kernel's name in errors and for observers. It must stay valid until the kernel has run, or, in a capture, as
    * long as the graph. A string literal is valid as long as its library is loaded. */
   const char* name;
-  /* The kernel. It runs on an engine thread in the state of PyTorch's kernels: no autograd, the number of threads of
-   * OPENREG_NUM_THREADS, denormal numbers flushed to zero if the launching thread does. It receives the launch's copy
-   * of the arguments and follows the rules of orKernelFunction_t, except that it may throw. An exception is a failure
-   * with the exception's text.
+  /* The kernel. It runs on an engine thread with the settings of PyTorch's own kernels: without autograd, on
+   * OPENREG_NUM_THREADS threads, and with denormal numbers flushed to zero if the launching thread flushes them. It
+   * receives the launch's copy of the arguments. It follows the rules of orKernelFunction_t (openreg.h): it waits for
+   * no other task, calls no function of the driver except orGetDevice(), and leaves its arguments as they were. Only
+   * the rule about exceptions differs: it may throw, and then fails with the exception's text.
    */
   orKernelFunction_t function;
   const void* arguments;      /* copied, byte by byte, before the call returns; null if there are none */
   size_t arguments_size;      /* in bytes */
-  size_t arguments_alignment; /* alignment of the copy in bytes: a power of two, or 0 for that of any C type */
+  size_t arguments_alignment; /* alignment of the copy in bytes: a power of two, or 0 for that of max_align_t */
   /* Memory that the kernel reads and writes, as in orLaunchKernelWithOperands(). Null means unknown. */
   const orOperand* operands;
   size_t operand_count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Callbacks for events of the caching allocator of device memory, for profilers, sanitizers and predictors. Several
+// Callbacks for events of the caching allocator of device memory, for tools such as openreg-sanitizer. Several
 // observers may subscribe at once, in addition to PyTorch's own profiler, history and statistics.
 #pragma once
 
@@ -40,23 +40,25 @@ struct MemoryEvent {
   int64_t stream;        // the stream that the memory belongs to (c10::StreamId)
   int other_device;      // kStreamRecorded: device of the other stream
   int64_t other_stream;  // kStreamRecorded: the other stream (c10::StreamId)
-  std::pair<unsigned long long, unsigned long long> pool;  // c10::MempoolId_t; {0, 0}: the default pool
-  size_t allocated_bytes;                                  // bytes in allocated blocks of the device, after the event
-  size_t reserved_bytes;                                   // bytes in segments of the device, after the event
-  size_t free_bytes;                                       // kOutOfMemory: bytes that the driver can still allocate
+  // The pool of the memory, a c10::MempoolId_t. {0, 0} is the default pool; always {0, 0} for kOutOfMemory.
+  std::pair<unsigned long long, unsigned long long> pool;
+  size_t allocated_bytes;  // bytes in allocated blocks of the device, after the event
+  size_t reserved_bytes;   // bytes in segments of the device, after the event; without the one of kSegmentReleased
+  size_t free_bytes;       // kOutOfMemory: bytes that the driver can still allocate
 };
 
 // An observer: a callback and the events for which it is called. The callback runs on the thread that causes the event.
 // That may be any thread of the process, also an engine thread, with or without the GIL. It runs while the allocator of
-// the event's device is locked, so the events of one device arrive one at a time and in order. It must be short, and
-// must not
+// the event's device is locked, so the events of one device arrive one at a time and in order. An observer of all
+// devices may be called on several threads at once. The callback must be short, and must not
 //   - acquire the GIL or a lock whose holder may allocate or release device memory, because that thread may be blocked
 //     on the allocator's lock;
 //   - block on the device;
 //   - enqueue a launch, a copy or an event, which blocks if a queue is full, or call the allocator, observe_memory() or
 //     stop_observing_memory(). Each of these throws c10::Error inside a callback. Memory that is released there stays
 //     allocated, with a warning;
-//   - throw. A callback that throws is not called again, and stop_observing_memory() throws the text of its exception.
+//   - throw. A callback that throws is not called again for that device, and stop_observing_memory() throws the text of
+//     its exception. An observer of all devices is still called for the others.
 // Observers do not work in a forked child, which must not use the device.
 struct MemoryObserver {
   std::function<void(const MemoryEvent&)> callback;
