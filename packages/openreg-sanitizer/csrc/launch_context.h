@@ -25,7 +25,8 @@ LaunchContext& launch_context() noexcept;
 void take_launch_context() noexcept;
 void take_allocation_context() noexcept;
 
-// Returns true if the calling thread runs no Python: it is a thread of the backend that drives collectives.
+// Returns true if the calling thread is a helper thread: a thread of the backend that drives collectives and runs no
+// Python.
 bool is_helper_thread() noexcept;
 
 }  // namespace openreg::sanitizer

@@ -32,11 +32,11 @@ class Sanitizer {
   static Sanitizer& instance();
 
   // Begins to observe in a process with these settings. Throws c10::Error if the device is unusable, as in a forked
-  // child. The caller holds no GIL, because the thread that holds the driver's lock may be waiting for the GIL. Must
-  // not be called again before stop().
+  // child. The caller does not hold the GIL, because the thread that holds the driver's lock may be waiting for it.
+  // Must not be called again before stop().
   void start(const ProcessSettings& settings);
   // Ends the observation and forgets the shadow memory. Findings stay. Blocks until all tasks that were observed are
-  // complete, so the caller holds no GIL.
+  // complete, so the caller does not hold the GIL.
   void stop();
   // Observes nothing from now on and leaves the subscriptions open. Called when the process is about to exit.
   void abandon() noexcept;
@@ -45,7 +45,7 @@ class Sanitizer {
   // Blocks until all tasks that were enqueued are complete, because red zones (bytes after an allocation that no kernel
   // may change, access.h) are compared then. Skips a device on which the calling thread's current stream is capturing,
   // and ignores a device that has failed. The wait is no part of the program, so that it orders nothing. The caller
-  // holds no GIL.
+  // does not hold the GIL.
   void settle();
 
   // Adds an allocation from before start(). Its content counts as written. `is_private` is true in a private pool, that

@@ -55,7 +55,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   // Completes an operation. The transport calls it once for each operation that it got, when it does not use the memory
   // any more. `error` is empty or an error message.
   void transport_done(const std::shared_ptr<Operation>& operation, const std::string& error);
-  // Fails the group unless the operation is complete in `timeout` from now.
+  // Fails the group unless the operation is complete within `timeout` from now.
   void limit(const std::shared_ptr<Operation>& operation, std::chrono::milliseconds timeout);
   // Fails the group on all ranks because of `culprit`, unless `culprit` is complete.
   void fail(const std::shared_ptr<Operation>& culprit, const std::string& cause);

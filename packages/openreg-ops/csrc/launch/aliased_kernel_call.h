@@ -96,8 +96,8 @@ class AliasedKernelCall<Runner, Kernel, std::index_sequence<Index...>, Args...> 
 };
 
 // Launches Runner()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
-// undefined. `computed` is the dtype in which an iterator's kernel computes. `policy` determines whether the launch is
-// synchronous. Errors are those of launch_with_policy().
+// undefined. `computed` is the dtype in which the kernel of a TensorIterator computes. `policy` determines whether the
+// launch is synchronous. Errors are those of launch_with_policy().
 template <class Runner, class Kernel, size_t kOutputs, class... Args>
 void launch_on_aliases(const char* name, c10::Device device, SyncPolicy policy, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,

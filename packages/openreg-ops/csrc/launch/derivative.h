@@ -4,8 +4,8 @@
 // beyond one that is too small. So each derivative checks its operands here, before the launch. The shape of an output
 // comes from the forward operator's meta function, which is ours or PyTorch's.
 //
-// Derivatives that PyTorch's iterator computes need no check, because the iterator broadcasts their operands, as on
-// every device.
+// Derivatives that PyTorch computes by a TensorIterator need no check, because the iterator broadcasts their operands,
+// as on every device.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -20,7 +20,7 @@
 namespace openreg::ops {
 
 // Each function throws c10::Error, with the names `op` of the operator and `what` of the operand, if the operand does
-// not match. Except expect_dim(), they accept an undefined or absent operand.
+// not match. All except expect_dim() accept an undefined or absent operand.
 
 // Requires these sizes and this dtype.
 void expect(const char* op, const char* what, const at::Tensor& operand, c10::IntArrayRef sizes, c10::ScalarType dtype);

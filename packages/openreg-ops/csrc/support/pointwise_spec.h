@@ -28,10 +28,10 @@ OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) 
   return first.sizes() == at::IntArrayRef(sizes) ? output_like(first, dtype) : output_of(sizes, dtype);
 }
 
-// Returns the specification of a derivative that PyTorch's iterator computes for real floating-point numbers. It has
-// the operands' common shape, and the dtype of the input, `self`. It has the input's order of strides if the input has
-// that shape. Throws NotImplementedError if the common dtype is not floating-point, and c10::Error if it cannot be cast
-// to that of the input.
+// Returns the specification of a derivative that PyTorch computes by a TensorIterator, for real floating-point numbers.
+// It has the operands' common shape, and the dtype of the input, `self`. It has the input's order of strides if the
+// input has that shape. Throws NotImplementedError if the common dtype is not floating-point, and c10::Error if it
+// cannot be cast to that of the input.
 template <class... Others>
 OutputSpec broadcast_derivative(const at::Tensor& self, const Others&... others) {
   OutputSpec spec = output_of_operands(self, others...);
@@ -47,7 +47,7 @@ constexpr auto like_operands = [](const at::Tensor& first, const at::Tensor& sec
   return output_of_operands(first, second);
 };
 
-// A meta function for an out= overload, whose last argument is the output. PyTorch's iterator checks devices and
+// A meta function for an out= overload, whose last argument is the output. PyTorch's TensorIterator checks devices and
 // overlapping memory and resizes the output to the common shape of the operands; a resized output also gets the
 // iterator's strides. Any operand may be a 0-dim CPU tensor, which does not affect the shape.
 constexpr auto by_iterator = []<class... Args>(const Args&... args) {

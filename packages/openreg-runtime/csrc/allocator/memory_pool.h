@@ -17,7 +17,7 @@ namespace openreg::runtime {
 // the driver.
 //
 // All functions of this header are thread-safe. Those that take a device throw c10::Error if its index is out of range,
-// or inside a callback of observe_memory(). Except release_pool(), they throw c10::ValueError for the id of the default
+// or inside a callback of observe_memory(). All except release_pool() throw c10::ValueError for the id of the default
 // pool.
 
 // Returns a pool id that is unique in this process. As in PyTorch, the first number is set for the pool that a capture

@@ -14,10 +14,10 @@
 
 namespace openreg::runtime {
 
-// The poison byte. Memory filled with it reads as NaN in every floating-point type except the fnuz types, in which it
-// reads as the lowest number. It reads as -1 in signed integers and as the greatest number in unsigned ones. Ordinary
-// numbers would be less conspicuous, because a small one is within tolerances, and a large one vanishes as a divisor.
-// The driver fills the memory of orMalloc() with this byte, too.
+// The poison byte. Memory filled with it reads as NaN in every floating-point type except the float8 types whose names
+// end with fnuz, in which it reads as the lowest number. It reads as -1 in signed integers and as the greatest number
+// in unsigned ones. Ordinary numbers would be less conspicuous, because a small one is within tolerances, and a large
+// one vanishes as a divisor. The driver fills the memory of orMalloc() with this byte, too.
 inline constexpr int kPoison = 0xFF;
 
 // Returns true if OPENREG_POISON is 1. Thread-safe.

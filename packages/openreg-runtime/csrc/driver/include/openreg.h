@@ -331,8 +331,8 @@ OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, o
  *   - With OPENREG_LAUNCH_BLOCKING, a task behind a wait blocks the thread that enqueues it until the wait ends.
  *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
  *     only when no task can run, for one wait: the earliest orStreamWaitSemaphore() call that blocks a host thread.
- *     Other signals are kept until then, or until that wait has had no signal for a second, lest the program block
- *     forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing. */
+ *     Other signals are kept until then, or until that wait has had no signal for a second, so that no program
+ *     blocks forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing. */
 OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
 /* Destroys a semaphore. Returns orErrorIllegalState while a stream holds a wait for it. */
 OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
@@ -349,8 +349,8 @@ OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* val
  * On a capturing stream returns orErrorStreamCaptureUnsupported and invalidates the capture. */
 OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
 /* Makes the calling thread a progress thread (1), which drives communication, or an ordinary one (0, the default). With
- * OPENREG_SCHEDULE_SEED, its waits and queries run no tasks, because their time depends on other processes. They end
- * when waits of ordinary threads have run the tasks, or these were inactive for a second. It should enqueue nothing. */
+ * OPENREG_SCHEDULE_SEED, its waits and queries run no tasks until all ordinary threads were inactive for a second,
+ * because their time depends on other processes. Waits of ordinary threads may end them. It should enqueue nothing. */
 OPENREG_API orError_t orThreadSetProgress(int progress);
 
 /* ---- Tasks -------------------------------------------------------------------------------------------------- */
@@ -539,8 +539,8 @@ typedef enum orSubscribeFlags {
 /* A table of callbacks, each of which may be null, for an observer: a profiler, a sanitizer or a performance model.
  * Subscribers are called in the order of their subscriptions. Without one, a task costs one comparison more.
  *   - Callbacks run under the driver's mutex, one at a time over all threads, in the order of what they report. They
- *     delay the whole driver, so they should take a note and return.
- *   - A callback must not lock what a thread may hold while it calls this API, such as Python's GIL.
+ *     delay the whole driver, so they should only store what they need and return.
+ *   - A callback must not acquire a lock that a thread may hold while it calls this API, such as Python's GIL.
  *   - A callback may call what needs no device (see Fork above). All other functions return orErrorNotSupported.
  *   - A callback must not throw. If it does, no callback of the subscription is called any more, and orUnsubscribe()
  *     returns orErrorIllegalState with the exception's text.

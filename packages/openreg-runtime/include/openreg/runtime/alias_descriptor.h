@@ -46,8 +46,9 @@ class OPENREG_RUNTIME_API AliasDescriptor {
   AliasDescriptor() = default;
 
   // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if the storage's
-  // number is new there, so all descriptors of a launch must be made with one `storages`. A replay of a graph gets
-  // the alias of the previous replay, with all changes that the kernel made to it. Valid as long as this object.
+  // number is new there, so the aliases of all descriptors of a launch must be made with one `storages`. A replay of
+  // a graph gets the alias of the previous replay, with all changes that the kernel made to it. Valid as long as this
+  // object.
   at::Tensor& make_tensor(AliasStorages& storages);
 
  private:
