@@ -33,7 +33,7 @@ class Work final : public c10d::Work {
   // Blocks until the message has arrived. Returns the rank that sent it.
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return outputs_; }
-  // Makes the current stream wait, as wait() does, but never blocks the thread.
+  // Makes the current stream wait, as wait() does, but never blocks the thread until the operation is complete.
   void synchronize() override;
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void blockCurrentStream() override { synchronize(); }
@@ -42,7 +42,7 @@ class Work final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return operation_->description().sequence; }
   // Returns how long the transport (the c10d backend that moves bytes between ranks, Gloo) took, in milliseconds.
-  // Throws c10::Error before the operation is complete.
+  // Throws c10::Error before the operation is complete, and if the transport never got it.
   float getDuration() const override;
 
  private:
@@ -66,6 +66,7 @@ class CoalescedWork final : public c10d::Work {
 
   bool isCompleted() override;
   bool isSuccess() const override;
+  // Returns the exception of the first part that has one, or null.
   std::exception_ptr exception() const override;
   std::vector<at::Tensor> result() override;
   void synchronize() override;

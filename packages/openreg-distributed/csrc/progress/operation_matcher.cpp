@@ -95,7 +95,6 @@ std::string OperationMatcher::lost() const {
   return reasons;
 }
 
-// Also returns true for a receive from a lost peer, which then has a problem.
 bool OperationMatcher::match(const std::shared_ptr<Operation>& operation) {
   const OperationSignature& signature = operation->signature();
   Peer* const from = first_with_message(*operation);

@@ -75,7 +75,8 @@ class OperationMatcher {
   bool is_other(int rank) const noexcept { return rank != rank_; }
   // Compares a collective that all peers have announced. Returns an error message, or an empty string if they match.
   std::string mismatch(const Operation& operation) const;
-  // Pairs a receive with an announced message. Returns false if there is none.
+  // Pairs a receive with an announced message. Returns false if there is none. Also returns true for a receive from a
+  // lost peer, which next() then returns with a problem.
   bool match(const std::shared_ptr<Operation>& operation);
   // Returns the peer whose message for a receive has arrived first, or null if there is no message.
   Peer* first_with_message(const Operation& operation);

@@ -28,8 +28,9 @@ namespace openreg::distributed {
 // A group fails as a whole, because a rank that misses one operation would take the data of the next operation for it.
 //
 // Threads: each submission queue has one, which blocks on the device. Each peer has one, which receives its control
-// messages. One is the watchdog, which enforces timeouts. The thread that finds that an operation may start hands it to
-// the transport. The threads end after close() and the last operation. Threads owns them.
+// messages. One is the watchdog, which enforces timeouts. Those of wait_threads() wait for calls of the transport that
+// have no future. The thread that finds that an operation may start hands it to the transport. The threads end after
+// close() and the last operation. Threads owns them.
 //
 // A process that exits with groups that it has not destroyed ends them in this order (end_all()):
 //   1. The group rejects operations, and its threads are requested to end.

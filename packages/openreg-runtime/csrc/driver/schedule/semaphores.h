@@ -47,8 +47,9 @@ class Semaphores {
   // drop_wait() is called for it.
   Task make_wait(TimelineSemaphore& semaphore, uint64_t value);
   static void drop_wait(const Task::SemaphoreWait& wait) { --wait.semaphore->waits; }
-  // Returns true if the wait at the stream's head ends at once, because the value was reached or the semaphore has
-  // failed; a failure also fails the device. Otherwise adds the stream to the semaphore's waiters and returns false.
+  // Returns true if the wait at the stream's head ends at once, because the value was reached or the stream's device
+  // has failed. Unless signals are deferred, a failed semaphore also ends it, and fails the device. Otherwise adds the
+  // stream to the semaphore's waiters and returns false.
   bool pass(Stream& stream, const Task::SemaphoreWait& wait);
 
   // Makes a value visible to streams: ends the waits for it and for lower values.
