@@ -5,6 +5,7 @@ That what they name exists is tested by test_inline.py.
 """
 
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -156,10 +157,13 @@ def test_the_first_program_of_a_packages_readme_runs(name, tmp_path, run_python)
     assert done.stdout != ""
 
 
-def test_the_python_of_the_readme_runs(tmp_path):
-    (program,) = blocks((ROOT / "README.md").read_text("utf-8"), "python")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stderr == ""
-    assert done.stdout == (
-        "tensor([[3., 4.],\n        [5., 6.]], device='openreg:0') openreg:0\ntensor([[3., 4.],\n        [5., 6.]])\n"
-    )
+def test_the_program_of_the_readme_has_the_race_that_is_shown(tmp_path):
+    text = (ROOT / "README.md").read_text("utf-8")
+    (program,), shown = blocks(text, "python"), blocks(text, "text")[0]
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-W", "error", "train.py"]
+    settings = {**os.environ, "OPENREG_SANITIZER": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
+    assert done.returncode == 66
+    printed = iter(done.stderr.splitlines())
+    assert [line for line in shown.splitlines() if line not in printed] == []  # in this order

@@ -117,13 +117,14 @@ def test_a_mistake_in_the_library_fails_the_job_and_is_named(mistake, checkout, 
     assert said in done.stdout
 
 
-def test_the_report_at_the_top_of_the_readme_is_that_of_a_missing_wait(checkout, tmp_path):
+def test_the_report_on_the_page_is_that_of_a_missing_wait(checkout, tmp_path):
     right, wrong, file, _ = BROKEN["no wait"]
     broken = break_library(checkout, tmp_path / "broken", right, wrong)
     test = broken / "tests" / file
     marked = test.read_text("utf-8")
     test.write_text(marked.replace("@pytest.mark.schedules(seeds=20)\n", ""), encoding="utf-8")
-    command, *shown = (ROOT / "README.md").read_text("utf-8").split("```text\n")[1].split("```")[0].splitlines()
+    page = (ROOT / "docs" / "testing" / "your_library.md").read_text("utf-8")
+    command, *shown = page.split("the report is:\n\n```text\n")[1].split("```")[0].splitlines()
     done = run(f"python -m {command.removeprefix('$ ')}", broken, {})
     assert done.returncode == 1, done.stdout + done.stderr
     printed = iter(done.stdout.splitlines())

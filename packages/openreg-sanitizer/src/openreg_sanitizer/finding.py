@@ -73,7 +73,7 @@ def owner_of(file: str) -> str:
     path = _real_path(file)
     if path.startswith((*_internal_folders(), *_generated_folders())):
         return "torch"
-    if path.startswith(_LIBRARIES) or not _LIBRARY_FOLDERS.isdisjoint(path.split(os.sep)):
+    if path.startswith(_LIBRARIES) or not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts):
         return "library"
     return "standard" if path.startswith(_STANDARD) else "program"
 
