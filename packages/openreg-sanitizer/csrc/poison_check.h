@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Finds poison that reaches the host: values that were computed from memory that nothing wrote. With OPENREG_POISON=1,
-// the allocator fills new memory with the poison pattern.
+// SPDX-License-Identifier: BSD-3-Clause Finds poison that reaches the host: values that were computed from memory that
+// nothing wrote. With OPENREG_POISON=1, the allocator fills new and released memory with the poison pattern.
 //
 // The poison byte 0xFF makes each floating-point number a NaN with all bits of its payload set. Arithmetic keeps the
 // payload of a NaN operand (IEEE 754-2019, 6.2.3), while a NaN that arithmetic itself produces has only the quiet bit
-// of the payload set. So a value on the host with all bits set comes from poisoned memory, through any number of
-// operators.
+// of the payload set. A conversion keeps at least the upper 7 bits of the payload, those of bfloat16. So a
+// floating-point value on the host with these bits set comes from poisoned memory, through any number of operators that
+// keep NaNs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,13 @@
 
 namespace openreg::sanitizer {
 
-// Returns true if an element of a tensor on the CPU, of any floating type with 16 bits or more, has the payload of
-// poison. Reads all elements.
+// Returns true if an element of a tensor on the CPU, of any floating-point or complex dtype whose numbers have 16 bits
+// or more, has the payload of poison. Reads all elements.
 bool has_poison(const at::Tensor& tensor);
 
 // Returns the watch that checks the values that operators copy to the host, and reports poison to
-// Sanitizer::poison_on_host(). It runs in processes with OPENREG_POISON=1 only, because each operator costs a call.
+// Sanitizer::poison_on_host(). It runs only in processes with OPENREG_POISON=1, because it adds a call to each
+// operator.
 OperatorWatch& poison_watch();
 
 }  // namespace openreg::sanitizer

@@ -9,11 +9,12 @@
 
 namespace openreg::distributed {
 
-// The properties of a call that have to match on all ranks. OperationMatcher compares them before the transport (the
-// c10d backend that moves bytes between ranks, Gloo) moves data (source: the fingerprint of c10d's
-// ProcessGroupWrapper).
+// The properties of a call that have to agree with those on the other ranks: `sent` with their `expected`, all others
+// by equality. OperationMatcher compares them before the transport (the c10d backend that moves bytes between ranks,
+// Gloo) moves data (source: the fingerprint of c10d's ProcessGroupWrapper).
 struct CollectiveFingerprint {
-  const char* algorithm = "";       // A literal that names the transport's algorithm; several calls may share one.
+  // A literal that names the algorithm of the transport. Calls that use the same algorithm have the same name.
+  const char* algorithm = "";
   const char* reduction = nullptr;  // A literal such as "SUM"; null if the call does not reduce.
   int root = -1;                    // -1 if the call has no root.
   std::vector<uint64_t> sent;       // Bytes for each rank, or one number for all ranks.

@@ -29,9 +29,9 @@ namespace openreg::distributed {
 // transport reads and writes the flat buffer on its own threads, through the kernel view (the mapping of device memory
 // that kernels dereference). So it blocks neither an engine of the device nor the calling thread.
 //
-// All ranks make the same collective calls in the same order, from any thread. A send or a receive concerns only a pair
-// of ranks. The tensors of a call are on one openreg device. The call throws errors of its arguments. Errors of the
-// transport are documented at Work.
+// All ranks must make the same collective calls in the same order, from any thread. A send or a receive concerns only a
+// pair of ranks. The tensors of a call are on one openreg device. The call throws errors of its arguments. Errors of
+// the transport are documented at Work.
 class ProcessGroup final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
@@ -40,8 +40,8 @@ class ProcessGroup final : public c10d::Backend {
   // `transport` is a Gloo backend of the same ranks, which only this group uses. With `copies_operands`, the transport
   // works on copies made on the communication stream. Then the values that a program with a missing wait sees depend on
   // the order of tasks alone, which a seeded schedule (OPENREG_SCHEDULE_SEED) repeats, and not on the speed of the
-  // network. `token` is equal on all ranks, and groups that are split from this one inherit it. It separates the keys
-  // that the groups write into a store from those of processes that have exited.
+  // network. `token` is equal on all ranks, and groups that are split from this one inherit it. It is part of the keys
+  // that the groups write into a store, so that these differ from the keys of earlier processes that have exited.
   ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
                std::string token);
   // Never waits for another rank. If operations are outstanding, another thread destroys the transport after them.
@@ -111,7 +111,7 @@ class ProcessGroup final : public c10d::Backend {
     Tensors outputs;                      // The same tensors as `inputs` if the call is in place.
     std::chrono::milliseconds timeout;    // c10d::kUnsetTimeout: the timeout of the group.
     CollectiveFingerprint fingerprint{};  // The properties that have to match on the other ranks.
-    CommStreamKey key{};                  // Selects the communication stream.
+    CommStreamKey key{};                  // Selects the stream of a message; collectives share one key.
     std::optional<c10::Device> device{};  // Set only for a barrier, which has no tensors.
 
     // Returns the inputs, followed by the outputs unless the call is in place.
@@ -135,7 +135,8 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
   // Returns the description for error messages, with the next sequence number. The caller holds `mutex_`.
   OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
-  // Returns the properties that other ranks compare, and counts the call. The caller holds `mutex_`.
+  // Returns the number of the call and the properties that other ranks compare: the hash of its fingerprint, or the
+  // peer and tag of a message. Counts the call. The caller holds `mutex_`.
   OperationSignature signature_of(const CollectiveCall& call);
   // Creates the record of a call, and adds it to the flight recorder (trace.h) if that keeps records. The caller holds
   // `mutex_`.
@@ -151,7 +152,7 @@ class ProcessGroup final : public c10d::Backend {
   void check_peer(const char* name, int peer) const;
   // Throws c10::Error if the arguments of a send or receive are wrong.
   void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
-  // Returns `timeout`, or the group's if it is unset. At most a year, which also stands for no timeout.
+  // Returns `timeout`, or the group's if it is unset. Never more than a year; a year also stands for no timeout.
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
   // Gathers inputs[i] of all ranks into outputs[i], which is one tensor or one for each rank.
@@ -163,7 +164,7 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr reduce_chunks(CollectiveCall call, const c10d::ReduceOp& operation,
                         const std::function<std::vector<Tensors>()>& chunks_on_stream);
   // Sends sent[i] to rank i and receives received[i] from it; both are parts of the call's tensors. `root` is -1 if the
-  // call has none.
+  // call has no root.
   WorkPtr exchange(CollectiveCall call, const Tensors& sent, const Tensors& received, int root = -1);
   // Enqueues a barrier. `name` is the name of the call in error messages and in the fingerprint.
   WorkPtr enqueue_barrier(const char* name, const c10d::BarrierOptions& options);

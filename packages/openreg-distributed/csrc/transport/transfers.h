@@ -14,8 +14,8 @@
 
 namespace openreg::distributed {
 
-// A function that makes one call of the transport on host memory. A receive reads the rank that sends from
-// Operation::source(), because that of a receive from any rank is known only when the operation starts.
+// A function that makes one call of the transport on host memory. A receive takes the number of the sending rank from
+// Operation::source(), because for a receive from any rank it is known only when the operation starts.
 using Transfer = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend&, const Operation&)>;
 
 // Returns the timeout for the transport. It is longer than that of the operation, because the progress engine enforces

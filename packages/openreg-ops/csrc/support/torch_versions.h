@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Differences between the releases of PyTorch that this source supports. Each is a function with the interface of the
-// latest release, or a macro for a feature that only some releases have. To drop a release, delete its branches.
+// SPDX-License-Identifier: BSD-3-Clause Differences between the releases of PyTorch that this source supports. Each is
+// a function that hides a change of an interface, or a macro for something that only some releases have. To drop a
+// release, delete its branches.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 // True if PyTorch has the operator aten::cholesky.
 #define OPENREG_TORCH_HAS_CHOLESKY (!OPENREG_TORCH_AT_LEAST(14))
 
-// True if the CPU's kernels of aten::_fused_sgd_ update only the last few elements of 16-bit floats.
+// True if the CPU's kernels of aten::_fused_sgd_ update only the last few elements of a tensor of 16-bit floats.
 #define OPENREG_TORCH_SGD_SKIPS_16_BITS (!OPENREG_TORCH_AT_LEAST(14))
 
 // True if aten::linalg_vector_norm has a CPU function for sparse tensors.

@@ -60,7 +60,8 @@ struct PoolFilter {
   bool for_capture;
 };
 
-// The pools of one device. Not thread-safe. Except in shrink(), an id is that of a private pool, not kDefaultPool.
+// The pools of one device. Not thread-safe. Only shrink() accepts kDefaultPool as an id. The other functions take that
+// of a private pool.
 class Pools {
  public:
   // Returns the pool that serves a block of `size` bytes for `stream`: that of the first filter that accepts the
@@ -74,7 +75,8 @@ class Pools {
 
   // Activates a filter and adds one user to its pool. Creates the pool if there is none.
   void begin_pool_filter(PoolFilter filter);
-  // Ends the latest filter of the pool, but keeps its user. Returns false if no filter of the pool is active.
+  // Ends the latest filter of the pool. The user that begin_pool_filter() added remains until release(). Returns false
+  // if no filter of the pool is active.
   bool end_pool_filter(PoolId id);
   // Adds one user to the pool. Creates the pool if there is none.
   void retain(PoolId id);
@@ -84,8 +86,9 @@ class Pools {
   // Returns true while a filter for a capture is active. The allocator must not synchronize the device then.
   bool is_capturing() const { return captures_ > 0; }
 
-  // Calls `visit` with each pool whose free segments may be released: private pool `id`, or, for kDefaultPool, the
-  // default pool and all private pools without users. Then removes private pools without users, filters and segments.
+  // Calls `visit` with each BlockPool whose free segments may be released: those of private pool `id` if it
+  // may_shrink(), or, for kDefaultPool, those of the default pool and of all private pools without users. Then removes
+  // private pools without users, filters or segments.
   void shrink(PoolId id, const std::function<void(BlockPool&)>& visit);
 
  private:
@@ -93,7 +96,7 @@ class Pools {
   BlockPool& filtered_pool(BlockPool& ordinary, int64_t stream);
   // Returns the private pool with this id. Creates it if there is none.
   PrivatePool& private_pool(PoolId id) { return private_.try_emplace(id, id).first->second; }
-  // Removes a private pool that has no users, filters and segments.
+  // Removes a private pool that has no users, filters or segments.
   void drop_if_unused(PrivatePool& pool);
 
   BlockPool small_{true, nullptr};

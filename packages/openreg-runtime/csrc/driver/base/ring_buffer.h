@@ -8,8 +8,8 @@
 
 namespace openreg::driver {
 
-// A FIFO queue that allocates only when it grows, and never shrinks. T is default-constructible, copyable and movable.
-// Not thread-safe.
+// A FIFO queue that allocates only when it grows, and never shrinks. T must be default-constructible, copyable and
+// movable. Not thread-safe.
 template <class T>
 class RingBuffer {
  public:
@@ -17,7 +17,8 @@ class RingBuffer {
   size_t size() const { return size_; }
   // Returns the oldest element. The queue must not be empty.
   T& front() { return slots_[head_]; }
-  // Appends a copy of `value` and returns a reference to it, which is valid until a later push().
+  // Appends a copy of `value` and returns a reference to it, which is valid until the next push(), or until the element
+  // is removed.
   T& push(const T& value) {
     if (size_ == slots_.size()) {
       grow();

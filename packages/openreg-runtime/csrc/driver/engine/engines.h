@@ -15,11 +15,12 @@ namespace openreg::driver {
 // copy engine. Guarded by the scheduler's mutex.
 class Engines {
  public:
-  // Makes the compute engine execute all tasks while `value` is true. A DeferredSchedule (a schedule that executes
-  // tasks only while the host waits) requires that, because it executes one task at a time. Must be called while all
-  // queues are empty.
+  // If `value` is true, the compute engine executes all tasks from now on, also those of the copy engine. A
+  // DeferredSchedule (a schedule that executes tasks only while the host waits) requires that, because it executes one
+  // task at a time. Must be called while all queues are empty.
   void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
-  // Returns the engine that executes tasks for engine `index`: the compute engine if it executes all tasks.
+  // Returns the engine that executes the tasks meant for engine `index`: that engine, or the compute engine after
+  // set_one_at_a_time(true).
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }
   Engine& operator[](EngineIndex index) { return engines_[index]; }
   const Engine& operator[](EngineIndex index) const { return engines_[index]; }

@@ -20,9 +20,9 @@
 namespace openreg::driver {
 
 // The part of the scheduler that advances streams, as the command processor of a GPU does. Engines complete kernels,
-// copies, fills and host functions, the timer queue completes delays, and signals and other streams complete waits. The
-// command processor completes event records itself, and executes no task. Guarded by the scheduler's mutex, which it
-// never releases.
+// copies, fills and host functions, the timer queue completes delays (in simulated time, they are complete at once),
+// and signals and other streams complete waits. The command processor completes event records itself, and executes no
+// task. Guarded by the scheduler's mutex, which it never releases.
 class CommandProcessor {
  public:
   CommandProcessor(ObjectTable& objects, Engines& engines, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -62,7 +62,8 @@ class CommandProcessor {
     }
     return ticket;
   }
-  // Completes the head of a busy stream, then advances the stream and those that waited for the head.
+  // Removes the head of a busy stream (one whose head was passed on), which is complete, then advances the stream and
+  // those that waited for the head.
   void complete(Stream& stream);
   // Completes the heads of all streams in the list of completions, and advances these streams likewise.
   void settle();

@@ -53,7 +53,7 @@
 
 namespace openreg::driver {
 
-constexpr size_t kStreamCapacity = 16384;  // number of tasks in a stream from which on calls that enqueue block
+constexpr size_t kStreamCapacity = 16384;  // a call that enqueues blocks while the stream holds this many tasks
 constexpr uint64_t kStreamLowWatermark = kStreamCapacity - 64;  // number of tasks at which such a call continues
 
 // The scheduler of all devices. A ticket is the sequence number of a task in its stream. The caller of a function with
@@ -82,10 +82,12 @@ class Scheduler {
   // Error(orErrorDeinitialized) while the process exits; the task is then not enqueued.
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
   // Calls submit() and then blocks as wait() does. Throws as both do, and as CaptureManager::check_not_capturing()
-  // does. After an exception the task was not enqueued, or an engine has finished it.
+  // does. After an exception no engine will access the task's operands any more: the task was not enqueued, has been
+  // completed, or was dropped at process exit.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
   // Same as submit(), except that it enqueues nothing and returns false if it could block or would have to execute
-  // deferred tasks. `task` must be a kernel, because with launch_blocking() the call returns false.
+  // deferred tasks. `task` must be a kernel: with launch_blocking(), the call returns false without looking at the kind
+  // of task.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
   // Blocks while the stream is full, so that a submit() right afterwards enqueues its task before it can release the
   // mutex. Throws as Device::check_healthy() and CaptureManager::check_valid() do, and
@@ -100,7 +102,7 @@ class Scheduler {
   // Throws as CaptureManager::check_may_wait_outside() does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
   // Call Semaphores::signal() and Semaphores::fail(), and complete the waits that end, so that the next tasks of their
-  // streams can begin. In a seeded schedule, SeededSchedule::next() does so later.
+  // streams can begin. In a seeded schedule, the waits end in a later call of SeededSchedule::next().
   void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
@@ -116,8 +118,9 @@ class Scheduler {
   // Call EngineThreads::pause() and EngineThreads::resume().
   void pause(Lock& lock) { threads_.pause(lock); }
   void resume(const Lock& /*lock*/) { threads_.resume(); }
-  // Calls DeferredSchedule::run_for_query() if tasks are deferred, except on an engine thread. Must be called before
-  // each query of a ticket. Returns true if the mutex may have been released.
+  // If tasks are deferred, executes some of them, so that a program that polls makes progress
+  // (DeferredSchedule::run_for_query()). Does nothing on an engine thread. Must be called before each query of a
+  // ticket. Returns true if the mutex may have been released.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
     return deferred_schedule_ != nullptr && run_deferred(stream, ticket, lock);
   }

@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Hooks and queries for tools such as sanitizers, which need more than the callbacks of orSubscribe() (openreg.h)
-// report: the tensors behind operands, the reason of a call of the driver, allocations of pinned memory, and red zones.
-// In this header, a subscriber is a tool that has called orSubscribe(). A red zone is a range of bytes after an
-// allocation, by which a tool detects kernels that write beyond it.
+// SPDX-License-Identifier: BSD-3-Clause Hooks and queries for tools such as sanitizers, which need more than the
+// callbacks of orSubscribe() (openreg.h) report: the tensors behind operands, the reason of a call of the driver,
+// allocations of pinned memory, and red zones. An observer is a tool that has called orSubscribe().  A red zone is a
+// range of bytes after an allocation, by which a tool detects kernels that write beyond it.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -29,20 +28,21 @@ struct OperandLayout {
 
 // Returns the layouts of the operands of the calling thread's current launch, in the order in which Operands::add()
 // added them. The first add() of an Operands object clears the list of its thread. Valid until that thread adds another
-// tensor. A subscriber calls this in its callbacks `submit` and `capture`, which run on the thread that launches, and
+// tensor. An observer calls this in its callbacks `submit` and `capture`, which run on the thread that launches, and
 // finds the layout of an operand by address and size.
 OPENREG_RUNTIME_API const std::vector<OperandLayout>& operand_layouts() noexcept;
 
 // The reason for which a thread calls the driver.
 enum class CallReason : uint8_t {
-  kProgram,    // the program's own call, or an implicit wait (OPENREG_LAUNCH_BLOCKING)
-  kWait,       // the program waits for a stream
-  kAllocator,  // an allocator waits, or records or queries an event, to find out when freed memory may be reused
+  kProgram,    // any other call of the program, also a launch that waits because of OPENREG_LAUNCH_BLOCKING
+  kWait,       // the program waits explicitly for a stream, by synchronize() or item()
+  kAllocator,  // an allocator releases memory to the driver, or waits, records or queries an event to find out when
+               // freed memory may be reused
   kPoison,     // the allocator fills new or released memory with the poison pattern
   kRedZone,    // the allocator fills the red zone of a block (ToolHooks::red_zone)
   kTool,       // a tool calls for its own purposes, so the call is no part of the program
 };
-// Returns the reason of the calling thread. A subscriber calls this in its callbacks.
+// Returns the reason of the calling thread. An observer calls this in its callbacks.
 OPENREG_RUNTIME_API CallReason call_reason() noexcept;
 
 // A guard that sets the calling thread's CallReason and restores the previous one in its destructor.
@@ -57,7 +57,7 @@ class OPENREG_RUNTIME_API CallReasonGuard {
   CallReason previous_;
 };
 
-// A guard for code that holds a lock while it launches. Tools record the context of each launch, its Python stack, for
+// A guard for code that holds a lock while it launches. Tools record the Python stack of each launch (its context), for
 // which they need the GIL. If observers (such tools) require operands, the constructor calls the hooks of
 // orSetEnqueueHook() and ToolHooks::before_memory, so that tools record the stack then. Until the destructor,
 // launch_context_is_fixed() returns true and tools use that stack, so that no thread blocks on the GIL while it holds
@@ -83,7 +83,7 @@ OPENREG_RUNTIME_API void report_access(const char* name, c10::Stream stream, con
 // The byte with which red zones are filled. It is neither the poison byte nor a byte that programs write often.
 inline constexpr int kRedZoneByte = 0xC5;
 
-// Functions of a tool; each may be null. They must not throw.
+// Functions and settings of a tool; each function may be null. They must not throw.
 struct ToolHooks {
   // Called on a thread that is about to allocate or release device memory by the caching allocator, while an observer
   // of observe_memory() (memory_observer.h) exists. Also called by the constructor of LaunchContextGuard, if
@@ -99,7 +99,7 @@ struct ToolHooks {
   size_t red_zone = 0;
   // Called after an allocation with a red zone, without a lock. If it returns true, a task of the allocation's stream,
   // whose CallReason is kRedZone, fills the zone with kRedZoneByte. It must return false while another stream may still
-  // use the memory, because that would change what a correct program computes.
+  // use the memory, because the fill would then change what a correct program computes.
   bool (*fills_red_zone)(const void* address) = nullptr;
 };
 
