@@ -24,7 +24,7 @@ class autocast(torch.amp.autocast_mode.autocast):
     ``dtype`` is one of :func:`get_amp_supported_dtype`; for another dtype PyTorch warns and disables autocast. With
     ``cache_enabled``, casts of float32 parameters are cached until the outermost context ends. The defaults are fixed,
     as in ``torch.cuda.amp.autocast``. ``torch.autocast("openreg")`` differs: it takes an omitted ``dtype`` or
-    ``cache_enabled`` from the surrounding context.
+    ``cache_enabled`` from the surrounding context, or PyTorch's default outside of one.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ KernelLauncher = Callable[..., None]
 class _KernelCache(CppPythonBindingsCodeCache):
     """A cache of extension modules, on disk and in memory. The key is a hash of source and compiler command."""
 
-    cache: dict[str, Any] = {}  # noqa: RUF012  (Inductor requires one for the class)
+    cache: dict[str, Any] = {}  # noqa: RUF012  (Inductor requires a dictionary of the class)
 
     @staticmethod
     def cache_clear() -> None:
@@ -41,11 +41,12 @@ class _KernelCache(CppPythonBindingsCodeCache):
     def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], KernelLauncher]:
         """Returns a function that loads a kernel's module and returns the function that launches the kernel.
 
-        With `submit`, another process starts to compile it now, and the returned function waits for that process.
-        Otherwise the returned function compiles it. It raises an error of Inductor if the compilation fails.
+        With `submit`, another process starts to compile the module now, and the returned function waits for that
+        process. Otherwise the returned function compiles the module. It raises an error of Inductor if the compilation
+        fails.
         """
-        # kernel.h follows Inductor's header, because a precompiled header has to be the first. The cache's key contains
-        # this text but not the content of kernel.h. So the text has the package versions, which imply that content.
+        # kernel.h follows Inductor's header, because a precompiled header has to be the first. The cache's key covers
+        # `code`, but not the content of kernel.h. So `code` has the package versions, which imply that content.
         prefix, _, rest = source.partition("\n")
         header = f'#include "openreg/compile/kernel.h"  // {versions()}'
         code = f'{prefix}\n{header}\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
@@ -61,7 +62,10 @@ class _KernelCache(CppPythonBindingsCodeCache):
 
 
 def extent(tensor: torch.Tensor) -> int:
-    """Returns the bytes from the first to the last element of a tensor, which a launch reports to observers."""
+    """Returns the number of bytes that a tensor spans, which a launch reports to observers.
+
+    They are those from the start of its first element to the end of its last one.
+    """
     if tensor.numel() == 0:
         return 0
     last = sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride(), strict=True))

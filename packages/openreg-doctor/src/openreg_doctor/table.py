@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the hook table, which lists what a backend provides and PyTorch uses: hooks.toml, and rows of its packages.
+"""Reads the hook table, which lists what a backend provides and PyTorch uses: hooks.toml, with additions.
 
-A row is a hook, a name or a registration. hooks.toml names the files of openreg that implement it, as models to copy
-from.
+A row is a hook, a name or a registration; the packages of the backend may add rows. hooks.toml names the files of
+openreg that implement a row, as models to copy from.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HookRow:
     @property
     def loss(self) -> str:
         """Returns what does not work in a backend without it."""
-        return self.cost or f"what uses it fails, or works without it: {self.reader}"
+        return self.cost or f"the code that uses it fails, or works without it: {self.reader}"
 
     @property
     def model(self) -> str:
@@ -76,7 +76,7 @@ class HookGroup:
 
     key: str
     title: str
-    about: str  # a sentence for readers
+    about: str  # a sentence that describes the group
     rows: tuple[HookRow, ...]
     class_name: str = ""  # PyTorch's class; empty if there is none
     header: str = ""  # of a C++ class, below torch/include
@@ -86,7 +86,7 @@ class HookGroup:
 def read(torch: str = "", packages: Iterable[Package] = (), folder: Path = FOLDER) -> list[HookGroup]:
     """Returns the table with the rows that these packages add.
 
-    ``torch`` is a version; rows that only later versions use are left out. If it is empty, no row is.
+    ``torch`` is a version; rows that only later versions use are left out. If it is empty, all rows are returned.
 
     Raises FileNotFoundError if the file does not exist.
     """

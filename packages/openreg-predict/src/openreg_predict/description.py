@@ -97,10 +97,10 @@ class Efficiency:
     ``compute`` is the fraction of the arithmetic peak by FLOP, and ``memory`` that of the bandwidth by bytes.
     ``tiles`` are the sizes of output tiles of a matrix product, as (rows, columns); the best one is used. A chip with
     several parallel units computes one tile on each of them at a time, so that some may have no tile in the last round.
-    Without tiles, a product is not divided. ``ramp`` is the depth of a product, which is the number of columns of its
-    first matrix, at which it reaches half of its rate: the smaller the depth, the larger is the part of the time that
-    loading and storing tiles takes. ``columns`` is a further fraction of the rate, by the columns of a product: caches
-    hold less of a wider one.
+    Without tiles, a product is not divided. ``ramp`` is the depth, which is the number of columns of the first matrix,
+    at which a product reaches half of its rate. In a product of less depth, loading and storing tiles takes a larger
+    part of the time. ``columns`` is a further fraction of the rate, by the columns of a product: caches hold less of a
+    wider one.
     """
 
     compute: Curve = ALL
@@ -131,7 +131,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache with its level, its bytes and its bytes/s, if known."""
+    """A cache with its level, its size in bytes and, if it is known, its bandwidth in bytes/s."""
 
     level: int
     size: Quantity
@@ -158,7 +158,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Description:
-    """The numbers of a chip that the cost model uses. Immutable: a what-if changes a copy."""
+    """The numbers of a chip that the cost model uses. Immutable: a changed chip is a changed copy."""
 
     name: str
     title: str
@@ -188,7 +188,7 @@ class Description:
         )
 
     def rate(self, unit: str, dtype: str) -> Quantity | None:
-        """Returns the peak FLOP/s of the units for ``unit``, "matrix" or "vector", and a dtype; None if there is none.
+        """Returns the peak FLOP/s of the "matrix" or "vector" units (``unit``) for a dtype; None if there is none.
 
         If the matrix units have no rate for the dtype, the result is that of the vector units.
         """
@@ -230,7 +230,7 @@ class Description:
         return self.power.limit.value / self.power.energy.value
 
     def lent(self) -> dict[str, Efficiency]:
-        """Returns the efficiencies for use by another chip, with the source "assumed" and the name of this chip."""
+        """Returns these efficiencies for another chip: the source is "assumed", the note has this chip's name."""
 
         def assumed(curve: Curve) -> Curve:
             return curve if curve is ALL else Curve(curve.points, "assumed", f"that of {self.name}")
@@ -266,7 +266,7 @@ def built_in() -> list[str]:
 
 
 def load(name: str | Path) -> Description:
-    """Returns the description with the name of a built-in one, or from the path of a .toml file.
+    """Returns the built-in description of this name, or the description in the .toml file at this path.
 
     Raises :class:`DescriptionError` if there is no such description, or if the file is wrong.
     """

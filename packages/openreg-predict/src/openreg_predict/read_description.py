@@ -14,7 +14,7 @@ SOURCES = ("data sheet", "measured", "assumed")
 
 
 class DescriptionError(ValueError):
-    """An error in a description. The message has the file, the key, its value, and what to write instead."""
+    """An error in a description. The message has the file, the key, a wrong value, and what to write instead."""
 
 
 class Reader:
@@ -145,7 +145,7 @@ class Reader:
         if not least <= value <= most:
             raise inside.error(
                 "value",
-                f"with its unit is {value:g}; between {least:g} and {most:g} it would be plausible; check the unit",
+                f"with its unit is {value:g}; plausible are values from {least:g} to {most:g}; check the unit",
             )
         if dimension == "count" and value != int(value):
             raise inside.error("value", f"is {found:g}; a count is a whole number")
@@ -171,7 +171,9 @@ class Reader:
     def _fraction(self, key: str, found: object) -> float:
         if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= 20:
             raise self.error(
-                key, f"is {found!r}; a fraction of a peak is a number above 0; caches may reach 20 times it"
+                key,
+                f"is {found!r}; it has to be a fraction of the peak: above 0, and at most 20, because caches are "
+                "faster than the memory",
             )
         return float(found)
 

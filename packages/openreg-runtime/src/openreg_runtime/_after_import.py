@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls functions when a module has been imported, and imports nothing itself.
 
-PyTorch's compiler and other parts of torch have registries that a package can reach only by importing them. That takes
-longer than the rest of torch together. So a finder, added at the front of ``sys.meta_path``, handles modules with
-pending callbacks. It asks the other finders for the module, and wraps its loader in one that calls the callbacks after
-the module has been executed.
+PyTorch's compiler and other parts of torch have registries that a package can reach only by importing those parts.
+This takes longer than the import of the rest of torch. So a finder, added at the front of ``sys.meta_path``, handles
+modules with pending callbacks. It finds the module by the other finders, and wraps its loader in one that calls the
+callbacks after the module has been executed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class _Registration:
 
 
 # The pending registrations by the name of their module, and the names of the modules that are being imported and whose
-# loader will call callbacks. Appending, adding and removing are atomic, so that no lock is held across a fork.
+# loader will call callbacks. Appending, adding and removing are atomic. There is no lock, because a fork could copy it
+# while it is locked.
 _waiting: dict[str, deque[_Registration]] = {}
 _importing: set[str] = set()
 
@@ -48,12 +49,12 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
     - *Imported later*: the callback runs on the importing thread, at the end of the import. Other threads that import
       the module continue afterwards. A submodule is not an attribute of its package yet; the argument is the submodule.
     - *Being imported*, by this or another thread: the callback runs at the end of that import, if a callback for the
-      module was pending when the import began. Otherwise that import is not observed. If the module is in
-      ``sys.modules`` then, it counts as imported, and the callback gets it although its code has not finished. If it is
-      not there yet, the callback waits for the next import.
+      module was pending when the import began. Otherwise that import is not observed: if ``sys.modules`` has
+      the module at the time of this call, it counts as imported, and the callback gets it although its code has not
+      finished. If ``sys.modules`` does not have it yet, the callback waits for the next import.
     - *An import that fails* leaves the callbacks pending. A search by ``importlib.util.find_spec`` is no import.
-      No callback runs for a module object that a program puts into ``sys.modules`` itself, or for a namespace package,
-      because neither is executed.
+      No pending callback runs when a program puts a module object into ``sys.modules`` itself, or when a namespace
+      package is imported, because neither is executed.
     - *Order*: callbacks of one module run in the order of their registration, including those that a callback
       registers.
     - *Errors*: if a callback raises at the end of an import, the import succeeds and the other callbacks run. A
@@ -131,7 +132,7 @@ class _CallingLoader(Loader):
         return created
 
     def exec_module(self, module: ModuleType) -> None:
-        """Executes the module, which sees its own loader, and calls the callbacks."""
+        """Puts the module's own loader back into the module, executes the module, and calls the callbacks."""
         spec: Any = module.__spec__
         spec.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)

@@ -12,5 +12,6 @@ import sys
 
 def runs_as_command(package: str) -> bool:
     """Returns True if Python was started with ``-m package`` and has not run ``package.__main__`` yet."""
-    # While Python searches for the main module, sys.argv[0] is "-m", and sys.orig_argv has the module's name there.
+    # While Python searches for the main module, sys.argv is "-m" and the arguments of the command. sys.orig_argv ends
+    # with these arguments, after the name of the module, which may be joined to -m, as in "-mopenreg_runtime".
     return sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == package

@@ -58,7 +58,7 @@ def _group(examination: Examination, group: HookGroup) -> Iterator[Finding]:
             group.key,
             "problem" if serious else "warning",
             f"{group.title} is not registered: {_failure_text(registration)}",
-            f"what uses it fails: {readers}",
+            f"the code that uses it fails: {readers}",
             _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
             "" if examination.backend is not None else group.rows[0].chapter,
         )

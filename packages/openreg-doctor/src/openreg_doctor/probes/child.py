@@ -2,7 +2,7 @@
 """The main program of a child process: runs imports and probes as steps, and reports before and after each step.
 
 A *probe* is a step that examines the device. Most probes are *exercises*: calls from Python that fail if the backend
-lacks a row of the hook table (hooks.toml), which is a hook, name or registration that PyTorch uses.
+lacks a row of the hook table (hooks.toml). A row is a hook, name or registration that PyTorch uses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(report: str, request: str, succeeded: str) -> None:
     runner = _StepRunner(Path(report), Request(**data), json.loads(succeeded))
     runner.run()
     runner.finish()
-    os._exit(0)  # skips the end of torch and Python, which takes most of a second
+    os._exit(0)  # skips the finalization of torch and Python, which takes most of a second
 
 
 class _StepRunner:
@@ -48,7 +48,10 @@ class _StepRunner:
         self._succeeded = dict(succeeded)
 
     def run(self) -> None:
-        """Runs the imports, and if they succeed the probes."""
+        """Runs the imports, and then the probes, if the request includes them.
+
+        The probes require torch and a device, but not that the other imports succeed.
+        """
         request = self._request
         if not self._step("import torch", self._import_torch):
             return
@@ -152,7 +155,7 @@ class _StepRunner:
 def _is_present() -> bool:
     """Returns True if PrivateUse1 has a name, a module, or a kernel that is not PyTorch's own.
 
-    PyTorch has no function that returns whether hooks are registered for a backend without these.
+    A backend that has registered hooks alone is not found, because PyTorch has no function that reports them.
     """
     import torch
 

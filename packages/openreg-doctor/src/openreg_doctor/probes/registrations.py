@@ -81,7 +81,8 @@ def _methods(device: ProbedDevice) -> None:
 def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[ProbedDevice], None]:
     """Returns an exercise that raises RuntimeError if one of these operators has no kernel for the dispatch key.
 
-    Except for the minimal set, it raises CannotCheck if no operator creates tensors, which is the fault to report then.
+    For all but the minimal set, it raises CannotCheck if no operator creates tensors, because the row of the minimal
+    set reports that.
     """
 
     def check(_: ProbedDevice) -> None:
@@ -121,7 +122,7 @@ def _save(device: ProbedDevice) -> None:
 
 
 def _backward(device: ProbedDevice) -> None:
-    """Runs a backward pass. Autograd has a thread per device, which sets the device and its streams by the guard."""
+    """Runs a backward pass. Autograd's thread of a device sets the device and its streams by the backend's guard."""
     leaf = device.tensor().requires_grad_()
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]

@@ -46,7 +46,7 @@ default_generators = _DefaultGenerators()
 
 
 def get_generator(device: torch.device) -> torch.Generator:
-    """Returns the default generator of a device, for ``torch/_functorch/_aot_autograd/utils.py``."""
+    """Returns the default generator of a device. ``torch/_functorch/_aot_autograd/utils.py`` calls this."""
     return default_generators[device_index(device)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Defines the module ``torch.openreg.memory``, which has the names of ``torch.cuda.memory``."""
+"""Defines the module ``torch.openreg.memory``, with the names of ``torch.cuda.memory`` that apply to this device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of the conformance kit: its arguments, its output and its exit status."""
+"""The commands of the conformance kit and of the fuzzer: their arguments, their output and their exit status."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processe
         _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
     else:
         others = [suite for suite in suites if suite != OPERATORS]
-        # On the CPU, and in a shard, it is normal that all tests of a suite are skipped.
+        # A suite in card.suites is a problem if all its tests were skipped. On the CPU and in a shard, that is normal.
         if options.shard == (1, 1) and setup.device != "cpu":
             card.suites = tuple(others)
         if others:
@@ -230,8 +230,8 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         "table": options.table,
         "shard": options.shard,
     }
-    # The check of flags changes a flag between launch and execution. This requires that the manifest's variables defer
-    # kernels.
+    # The check of flags changes flags, which are global settings of PyTorch such as the default dtype, between the
+    # launch and the execution of kernels. This requires that the manifest's environment variables defer kernels.
     checks = [check for check in options.check or CHECKS if check != FLAGS or setup.manifest.flags_environment]
     if not checks:
         raise WrongUseError(
@@ -383,7 +383,10 @@ def _exists(module: str) -> bool:
 
 
 def _probe(setup: Setup, processes: Processes) -> dict[str, Any]:
-    """Initializes the device in a process and returns the result of Setup.run(). Raises WrongUseError if that fails."""
+    """Initializes the device in a process. Returns what Setup.run() found: the version of torch, the number of devices.
+
+    Raises WrongUseError if that fails.
+    """
     with WorkerPool((setup,), 1, 1.0, setup.manifest.environment, processes=processes) as pool:
         outcome = pool.probe()
     if isinstance(outcome, FailedTask):

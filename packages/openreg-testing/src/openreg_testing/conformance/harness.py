@@ -4,7 +4,7 @@
 The docstring of a test states what PyTorch expects. The decorator `covers` names the rows of the hook table that the
 test covers. That table is the file hooks.toml of openreg-doctor, with a row for each hook, name or registration of a
 backend that PyTorch uses. The key of a row is "group.name", such as "guard.getStream". If a backend has not implemented
-an optional row, its test is skipped with the reason.
+an optional row, its test is skipped as "not claimed", with the reason.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def device() -> Iterator[DeviceUnderTest]:
     try:
         if not here.is_cpu:
             torch.accelerator.set_device_index(0)
-            device_under_test.synchronize(name)  # reports an asynchronous error with the test that launched the kernel
+            device_under_test.synchronize(name)  # reports an asynchronous error in the test that launched the kernel
     except RuntimeError as error:
         if not device_under_test.is_unimplemented(error):
             raise
@@ -149,7 +149,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Turns the failure of an unimplemented optional hook into a skip, and explains every other failure."""
+    """Turns a failure because of an unimplemented interface into a skip, and explains every other failure.
+
+    A test that covers a required row is not skipped.
+    """
     report: Any = yield
     if report.failed:
         error = call.excinfo.value if call.excinfo is not None else None

@@ -37,10 +37,10 @@ class OperatorExpectations:
     strides: str = ""  # in the fuzzer's calls, strides of results may differ from the CPU's
     # With deterministic algorithms results may differ, because PyTorch then computes it in Python except on the CPU.
     deterministic: str = ""
-    # In the next three, the common dtypes are NUMBERS of operators/check_dtypes.py.
+    # In the next two, the common dtypes are NUMBERS of operators/check_dtypes.py.
     more_dtypes: str = ""  # supports common dtypes that neither the CPU nor PyTorch's list for CUDA supports
     fewer_dtypes: str = ""  # rejects uncommon dtypes that the CPU accepts
-    other_errors: str = ""  # rejects an uncommon dtype with another subclass of RuntimeError
+    other_errors: str = ""  # rejects dtypes that the entry does not list with another subclass of RuntimeError
     comparable: bool = True  # False: the CPU cannot compute a reference
     dtypes: tuple[str, ...] = ()  # the dtypes that are run; empty: all
     tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # (relative, absolute) by dtype

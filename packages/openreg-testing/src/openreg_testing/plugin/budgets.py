@@ -44,7 +44,7 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
 
     def __init__(self, launches: int, copies: int | None, device: str) -> None:
         self._launches, self._copies, self._device = launches, copies, device
-        self._counting: list[_Counting] = []  # one for each entry that has not been left
+        self._counting: list[_Counting] = []  # one for each `with` statement that runs; they may be nested
 
     def __enter__(self) -> None:
         self._counting.append(_Counting(_devices_of(self._device)))
@@ -67,7 +67,7 @@ class LaunchCounts:
 def count_launches(*, device: str = "") -> Iterator[LaunchCounts]:
     """Returns a context manager that counts the kernels and the copies that its code launches.
 
-    Same as ``launch_budget()`` for ``device``, synchronization and RuntimeError, except that it has no limits.
+    ``device``, synchronization and RuntimeError are as for ``launch_budget()``.
     """
     counting, found = _Counting(_devices_of(device)), LaunchCounts()
     yield found

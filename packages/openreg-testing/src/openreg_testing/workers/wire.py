@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Messages between a client and its workers: a length, then a pickle.
 
-Both ends run this package as one user, so unpickling is safe.
+Both ends run this package as the same user, so unpickling is safe.
 """
 
 from __future__ import annotations

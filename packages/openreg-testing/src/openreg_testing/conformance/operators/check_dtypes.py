@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the dtypes that an operator's OpInfo (its entry) does not list.
 
-The device raises on the calling line if the CPU does, or computes the same result, and stays usable.
+If the CPU raises, the device must raise on the calling line; otherwise it must compute the same result. It must stay
+usable. `is_allowed()` has the exceptions.
 """
 
 from __future__ import annotations
@@ -26,16 +27,21 @@ ALL = sorted(
     {item for item in vars(torch).values() if isinstance(item, torch.dtype) and not name_of(item).startswith("q")},
     key=str,
 )
-# The common dtypes; all others are uncommon.
+# The common dtypes. All others are uncommon.
 NUMBERS = {
     *dtypes.all_types_and_complex(),  # type: ignore[no-untyped-call]
     torch.half,
     torch.bfloat16,
     torch.bool,
 }
-# The dtypes of a quick run: the common ones, and one of each other kind.
-UNCOMMON = (torch.float8_e5m2, torch.uint16, torch.complex32, torch.bits8, torch.uint4)  # type: ignore[attr-defined]
-QUICK = sorted({*NUMBERS, *UNCOMMON}, key=str)
+ONE_OF_EACH_OTHER_KIND = (
+    torch.float8_e5m2,
+    torch.uint16,
+    torch.complex32,
+    torch.bits8,
+    torch.uint4,  # type: ignore[attr-defined]
+)
+QUICK = sorted({*NUMBERS, *ONE_OF_EACH_OTHER_KIND}, key=str)  # for runs that limit the samples, as --quick does
 
 
 def check_dtypes(op: Any, report: EntryReport) -> None:
@@ -94,7 +100,10 @@ def call(op: Any, inputs: Inputs, device: str) -> Any:
 
 
 def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
-    """Returns the inputs with every tensor and dtype argument of dtype `old` converted to `new`."""
+    """Returns the inputs with every tensor and dtype argument of dtype `old` converted to `new`.
+
+    If PyTorch cannot convert to `new`, the tensors are zeros of that dtype.
+    """
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, torch.dtype):
@@ -103,10 +112,10 @@ def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
             return leaf
         leaf = leaf.detach()
         if name_of(new).startswith("uint") and old.is_signed and not old.is_complex:
-            leaf = leaf.abs()  # a negative number would become a huge one, and some kernels loop as often
+            leaf = leaf.abs()  # a negative number would become a huge one, and some kernels loop that many times
         try:
             return leaf.to(new)
-        except (RuntimeError, NotImplementedError):  # PyTorch cannot convert to dtypes smaller than a byte
+        except (RuntimeError, NotImplementedError):  # such as bits8 and dtypes smaller than a byte
             plain = torch.empty(leaf.shape, dtype=new)
             plain.untyped_storage().fill_(0)  # type: ignore[attr-defined]
             return plain

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Copies the arguments of a sample (SampleInput) to a device.
 
-The copies of dense tensors have equal bytes, strides and shared storages.
+Copies of dense tensors have the bytes and the strides of the originals, and share storages where those do.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def inputs_of(sample: Any) -> Inputs:
 
 
 def copy_inputs(op: Any, inputs: Inputs, device: str, adds_device: bool = True) -> Any:
-    """Returns copies of the arguments for a call on `device`. Replaces devices and generators among them accordingly.
+    """Returns copies of the arguments for a call on `device`.
 
+    Replaces the CPU as an argument by `device`, and generators by those of `device` with the same seed.
     With `adds_device`, adds the argument `device` if no argument is a tensor, because the operator then creates one.
     """
     args, kwargs = inputs
@@ -87,7 +88,7 @@ def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> 
 
 
 def with_moved(inputs: Inputs, position: int, device: torch.device) -> Inputs:
-    """Returns the arguments with the leaf at a position moved to another device."""
+    """Returns the arguments with the leaf at a position in the flattened arguments moved to another device."""
     leaves, structure = pytree.tree_flatten(inputs)
     leaves[position] = leaves[position].detach().to(device)
     moved: Inputs = pytree.tree_unflatten(leaves, structure)
@@ -100,9 +101,9 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
 
 
 def densified(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a sparse tensor as a dense one, because a dense tensor accepts gradients of any layout.
+    """Returns a sparse tensor as a dense one, and any other tensor unchanged.
 
-    Returns other tensors unchanged.
+    The checks compare dense tensors and pass dense gradients, because operators such as isclose reject sparse tensors.
     """
     return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
 
