@@ -60,7 +60,7 @@ EXCERPTS = ("cogapp>=3.6,<4", "tree-sitter>=0.25,<1", "tree-sitter-cpp>=0.23,<1"
 # Tests of numbers alone. The other tests also count launches and see the host go on, which these settings change.
 COMPARED_WITH_THE_CPU = {
     "openreg-ops": ("conformance/test_conformance.py",),
-    "openreg-meta": ("test_networks.py", "test_training.py"),
+    "openreg-meta": ("training/test_networks.py", "training/test_training.py"),
 }
 
 # The tests of tools/ import what the tools use.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from _platform import HAS_FORK
 
-EXITS = Path(__file__).parent / "endurance" / "exits.py"
+EXITS = Path(__file__).with_name("exits.py")
 
 BACKWARD_LAST = """
 import torch, torch_openreg
@@ -31,6 +31,6 @@ def test_processes_end_well_whatever_is_queued():
 @pytest.mark.endurance
 def test_a_process_may_end_right_after_a_backward_pass(python):
     # Without the wait at exit (openreg_runtime._startup) between one in two and one in a hundred aborts, as the machine
-    # is busy; endurance/exits.py measures it.
+    # is busy; exits.py measures it.
     results = [python(BACKWARD_LAST, fresh=True) for _ in range(6)]
     assert [result.returncode for result in results] == [0] * 6, [result.stderr for result in results]

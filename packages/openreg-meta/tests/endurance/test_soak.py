@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.endurance
 
-SOAK = Path(__file__).parent / "endurance" / "soak.py"
+SOAK = Path(__file__).with_name("soak.py")
 
 
 def soak(*arguments, **variables):
