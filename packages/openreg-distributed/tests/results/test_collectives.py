@@ -98,3 +98,11 @@ def test_tensors_of_the_cpu_beside_those_of_the_device(own):
     ranks = own(2, TEST_BACKEND="cpu:gloo,openreg:occl")
     ranks.run(collectives.mixed_backends)
     assert ranks.end() == [0, 0]
+
+
+def test_detail_lets_right_calls_pass(own):
+    ranks = own(2, TORCH_DISTRIBUTED_DEBUG="DETAIL")
+    ranks.run(collectives.all_reduce, "float32", "contiguous")
+    ranks.run(collectives.movers, "float32", "contiguous")
+    ranks.run(collectives.objects)
+    assert ranks.end() == [0, 0]

@@ -35,7 +35,8 @@ def launched(*options, namespace="", environment=None):
 
 def run(python, *launchers, failure=""):
     """Waits for launchers, which have to end well."""
-    done = python.run(str(LAUNCHERS), json.dumps(launchers), env={**os.environ, "FAILURE": failure})
+    env = {**os.environ, "FAILURE": failure, "PYTHONPATH": str(LAUNCHERS.parents[1])}  # launchers import _platform
+    done = python.run(str(LAUNCHERS), json.dumps(launchers), env=env)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
