@@ -130,6 +130,11 @@ def refuses_strides_with_out():
     LIBRARY.impl("erfinv.out", with_out, "PrivateUse1")
 
 
+def contiguous_result():
+    """The values are right in every layout; the strides are right only if the argument is contiguous."""
+    LIBRARY.impl("erfinv", lambda x: torch.erfinv(x.cpu()).contiguous().to(x.device), "PrivateUse1")
+
+
 def compiled():
     """Inductor's code gives one more."""
 

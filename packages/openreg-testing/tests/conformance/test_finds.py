@@ -125,6 +125,14 @@ def test_an_out_overload_that_refuses_what_the_cpu_takes_is_found():
     assert "out is not contiguous" in problem
 
 
+def test_a_result_whose_strides_are_wrong_in_another_layout_is_found():
+    card = call(run.run, setup_of("contiguous_result"), ["float32"], ["erfinv"], ["forward", "layouts"], jobs=1)
+    (report,) = card.reports
+    assert set(report["failures"]) == {"layouts: result", "layouts: gradient"}  # the gradient has the result's strides
+    reason = report["failures"]["layouts: result"]
+    assert re.match(r"transposed, all: strides \[\d+, 1\], not \[1, \d+\], of shape ", reason)
+
+
 def test_an_operator_with_wrong_code_is_found():
     card = call(run.run, setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
     (problem,) = card.problems()
