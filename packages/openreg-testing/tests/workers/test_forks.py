@@ -6,17 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import _pythons
 import _served
 import pytest
 from _platform import HAS_FORK, IS_LINUX
+from _processes import GUARD, is_running, wait_until_gone
 
 from openreg_testing.forks import Answer, ForkServer, Lost, SpawnServer, attend, send_part
-
-GUARD = 120  # seconds, against hangs
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
@@ -45,21 +43,6 @@ def spawned(monkeypatch):
 
 def python(*arguments):
     return _pythons.run(*arguments, env=_pythons.environment(), folder=Path.cwd(), timeout=GUARD)
-
-
-def is_running(process):
-    """False for what is gone, and for a zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def wait_until_gone(process):
-    deadline = time.monotonic() + GUARD
-    while is_running(process):
-        assert time.monotonic() < deadline, f"process {process} still runs"
-        time.sleep(0.01)
 
 
 def children():

@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from _platform import HAS_FORK, IS_LINUX
+from _processes import wait_until_gone
 
 from openreg_testing.fresh import FreshPython
 
@@ -123,22 +123,21 @@ def test_what_takes_too_long_is_killed_and_raises(python, fresh):
 STARTS_A_CHILD = """
 import pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], stdout=subprocess.PIPE)
-pathlib.Path("child").write_text(str(child.pid))
+pathlib.Path("written").write_text(str(child.pid))
+pathlib.Path("written").rename("child")  # which is there with its text or not at all
 time.sleep(3600)
 """
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
-def test_what_it_started_is_killed_with_it(python, tmp_path):
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_it_started_is_killed_with_it(python, tmp_path, fresh):
     for timeout in (1, 10, 100):  # a busy machine may need longer to start the child
         with pytest.raises(subprocess.TimeoutExpired):
-            python("-c", STARTS_A_CHILD, timeout=timeout)
+            python("-c", STARTS_A_CHILD, timeout=timeout, fresh=fresh)
         if (tmp_path / "child").exists():
             break
-    child = Path("/proc", (tmp_path / "child").read_text("utf-8"), "stat")
-    while child.exists():  # pytest-timeout ends the wait for one that was not killed
-        if child.read_text("utf-8").rpartition(")")[2].split()[0] in "ZX":
-            break
+    wait_until_gone(int((tmp_path / "child").read_text("utf-8")))
 
 
 @forked

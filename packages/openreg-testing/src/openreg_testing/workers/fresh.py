@@ -23,6 +23,7 @@ This file is also the program of the forking interpreter, in which it imports no
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -74,10 +75,10 @@ class FreshPython:
         """Returns the result of ``subprocess.run([sys.executable, *arguments])``, with stdout and stderr as text.
 
         ``arguments`` are ``-c CODE``, ``-m MODULE ...`` or ``FILE ...``. ``env`` is the whole environment, and
-        ``folder`` the current folder. After ``timeout`` seconds the process is killed, a forked one with its children,
-        and ``subprocess.TimeoutExpired`` is raised. The forked process runs its ``atexit`` functions and ends. With
-        ``finalize`` it also finalizes Python's modules, which with torch takes most of a second. ``fresh`` requires a
-        newly started interpreter.
+        ``folder`` the current folder. After ``timeout`` seconds the process is killed with its children, on Windows
+        without them, and ``subprocess.TimeoutExpired`` is raised. The forked process runs its ``atexit`` functions and
+        ends. With ``finalize`` it also finalizes Python's modules, which with torch takes most of a second. ``fresh``
+        requires a newly started interpreter.
 
         A backend that torch loads automatically is loaded before the program begins, not at its ``import torch``.
         """
@@ -87,16 +88,16 @@ class FreshPython:
             if fresh or not self._can_be_forked(arguments, env):
                 command = [sys.executable, *self._options, *arguments]
                 with out.open("wb") as stdout, err.open("wb") as stderr:
-                    status = subprocess.run(
+                    process = subprocess.Popen(
                         command,
                         stdin=subprocess.DEVNULL,
                         stdout=stdout,
                         stderr=stderr,
                         cwd=folder,
                         env=dict(env),
-                        timeout=timeout,
-                        check=False,
-                    ).returncode
+                        start_new_session=True,  # a process group, so that its children can be killed with it
+                    )
+                    status = _wait(process, timeout)
             else:
                 files = {"out": str(out), "err": str(err)}
                 request = {"arguments": arguments, "folder": folder, "env": dict(env), "finalize": finalize, **files}
@@ -137,11 +138,27 @@ class FreshPython:
             child = int(replies.readline())
             in_time, _, _ = select.select([replies], [], [], timeout)
             if not in_time:
-                os.killpg(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(child, signal.SIGKILL)
             status = int(replies.readline())
             if not in_time:
                 raise subprocess.TimeoutExpired(list(request["arguments"]), timeout)
             return status
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float) -> int:
+    """Returns the exit status of a process that leads a process group; kills the group if the wait fails."""
+    from ._platform import IS_POSIX
+
+    try:
+        return process.wait(timeout)
+    except BaseException:  # TimeoutExpired, or Ctrl-C, whose signal another session does not get
+        if IS_POSIX:
+            with contextlib.suppress(OSError):  # it has just ended
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        raise
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -160,9 +177,11 @@ def _serve() -> dict[str, Any] | None:
         child = os.fork()
         if child == 0:
             replies.close()
-            os.setsid()
+            os.setpgid(0, 0)
             request: dict[str, Any] = json.loads(line)
             return request
+        with contextlib.suppress(OSError):  # the child makes this call too, because either process may run first
+            os.setpgid(child, child)
         print(child, file=replies, flush=True)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=replies, flush=True)
