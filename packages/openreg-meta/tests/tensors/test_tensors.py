@@ -2,7 +2,6 @@
 """Tensors on the device can be created, moved, copied, printed, pickled and viewed as in any program."""
 
 import copy
-import io
 import threading
 
 import numpy as np
@@ -88,37 +87,6 @@ def test_streams_are_ordered_by_events(gate):
     total = y.sum()
     gate.open()
     assert total.item() == 3000
-
-
-@pytest.mark.covers("registration.torch.save and torch.load")
-def test_saved_tensors_load_where_they_were_and_elsewhere():
-    x = torch.arange(6.0, device="openreg:1").reshape(2, 3)
-    file = io.BytesIO()
-    torch.save({"x": x, "view": x[0]}, file)
-    file.seek(0)
-    loaded = torch.load(file)
-    assert loaded["x"].device == torch.device("openreg:1")
-    assert torch.equal(loaded["x"].cpu(), x.cpu())
-    loaded["view"].fill_(9)
-    assert loaded["x"][0].tolist() == [9, 9, 9]
-    for place in ("cpu", "openreg:0"):
-        file.seek(0)
-        moved = torch.load(file, map_location=place)["x"]
-        assert moved.device == torch.device(place)
-        assert torch.equal(moved.cpu(), x.cpu())
-
-
-@pytest.mark.covers("registration.aten::_has_compatible_shallow_copy_type")
-def test_moving_a_module_keeps_parameters_and_tied_weights():
-    module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
-    module[1].weight = module[0].weight
-    before = list(module.parameters())
-    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
-    module.to("openreg")
-    after = list(module.parameters())
-    assert [id(item) for item in after] == [id(item) for item in before]
-    assert module[1].weight is module[0].weight
-    assert all(item.is_openreg for item in optimizer.param_groups[0]["params"])
 
 
 @pytest.mark.covers("allocator.is_simple_data_ptr", "allocator.copy_data")
