@@ -353,7 +353,7 @@ def test_the_run_stops_at_the_first_failure(tmp_path):
 
 def test_every_worker_of_xdist_isolates(tmp_path):
     write(tmp_path, test_losses=LOSSES)
-    result = run(tmp_path, "--isolate", "--isolate-limit=2", "-n2")
+    result = run(tmp_path, "--isolate", "--isolate-limit=2", "-n2", "-k", "not hangs_in_a_thread")  # one hang is enough
     assert {name for name, test in result.tests.items() if test.kind == "passed"} == PASSING
     assert "crashed with SIGSEGV in the call" in result.tests["test_crash"].message
     assert "worker 'gw" not in result.output  # of xdist: none was lost

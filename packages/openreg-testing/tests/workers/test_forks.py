@@ -15,6 +15,7 @@ from _platform import HAS_FORK, IS_LINUX
 from _processes import GUARD, is_running, wait_until_gone
 
 from openreg_testing.forks import Answer, ForkServer, Lost, SpawnServer, attend, send_part
+from openreg_testing.workers import forks
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
@@ -127,7 +128,8 @@ def test_a_hang_is_ended_and_reported_with_its_stack(worker):
     assert "in hang" in lost.output
 
 
-def test_a_hang_that_ignores_signals_is_ended(worker):
+def test_a_hang_that_ignores_signals_is_ended(worker, monkeypatch):
+    monkeypatch.setattr(forks, "PATIENCE", 0.2)  # of a wait that lasts all of it
     assert worker.ask(("hang_for_good",), limit=0.2).reason == "took longer than 0.2 s"
 
 
