@@ -66,8 +66,9 @@ import openreg_runtime
 openreg_runtime.require_matching_build(__name__)
 openreg_runtime.extend("vendor_name", "extended")
 """
-# openreg-runtime's tests have a plug-in before torch, with ones of their own.
-FIRST = ["torch", "openreg_runtime", "openreg_ops", "openreg_amp", pytest.param("vendor_plugin", marks=FURTHER)]
+# The packages bring the runtime in first, and openreg-runtime's tests have a plug-in before torch, one of their own.
+ALIKE = [pytest.param(module, marks=FURTHER) for module in ("openreg_runtime", "vendor_plugin")]
+FIRST = ["torch", "openreg_ops", "openreg_amp", *ALIKE]
 
 
 @pytest.mark.parametrize("first", FIRST)
