@@ -5,8 +5,11 @@ import re
 
 import pytest
 from guide.diagram import COLORS, package_graph
-from guide.tables import undocumented
+from guide.tables import suite_rows, undocumented
+from pages import DOCS
 
+from openreg_testing.conformance import suite_tests
+from openreg_testing.conformance.operators.checks import CHECKS, ON_DEMAND
 from tools.packages import discover
 
 GUARD = "packages/openreg-runtime/csrc/pytorch/guard.cpp"
@@ -98,6 +101,22 @@ def test_stubs_have_a_table_per_header(page):
     assert re.search(r"<h\d>ATen/native/UnaryOps.h", html)
     (row,) = re.findall(r'<tr[^>]*><td><p><code[^>]*><span class="pre">abs_stub<.*?</tr>', html, re.DOTALL)
     assert re.findall(r'<span class="pre">(.*?)</span>', row)[:3] == ["abs_stub", "abs", "abs_out"]
+
+
+def test_the_conformance_suites_are_a_table_of_their_files(page, tmp_path):
+    html, warnings = page(":::{suites}\n:::")
+    assert warnings == ""
+    text = re.sub("<[^>]+>", " ", html)
+    assert all(name in text for name in suite_tests.names())
+    assert "positions in a stream for which the host or a stream can wait" in text
+    (tmp_path / "test_one.py").write_text('"""One\ntwo.\n\nThree."""\ndef test_a(): ...\ndef b(): ...\n', "utf-8")
+    assert suite_rows(tmp_path) == [("one", 1, "One two.")]
+
+
+def test_the_page_about_conformance_lists_all_checks_of_operators():
+    text = (DOCS / "testing" / "conformance.md").read_text("utf-8")
+    listed = re.findall(r"(?m)^\| `([\w-]+)`", text.split("## The checks of operators")[1].split("\n## ")[0])
+    assert listed == [*CHECKS, *ON_DEMAND]
 
 
 def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):

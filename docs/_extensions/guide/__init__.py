@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The guide's own Sphinx directives and roles. Each rejects names that the repository does not have.
 
-Directives: `diagram` and `package-diagram` (Graphviz), `settings`, `hooks`, `stubs`, `c-api`.
+Directives: `diagram` and `package-diagram` (Graphviz), `settings`, `hooks`, `stubs`, `suites`, `c-api`.
 Roles: `path`, `test`, `session`, `symbol`, `message`, and `setting`, which links to the table of settings.
 docs/README.md tells an author how to use them.
 """
@@ -22,7 +22,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     from guide.diagram import DiagramDirective, PackageDiagramDirective
     from guide.process import NewProcess
     from guide.roles import ROLES
-    from guide.tables import HooksDirective, SettingsDirective, StubsDirective
+    from guide.tables import HooksDirective, SettingsDirective, StubsDirective, SuitesDirective
 
     app.add_directive("c-api", CApiDirective)
     app.add_directive("diagram", DiagramDirective)
@@ -30,6 +30,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("settings", SettingsDirective)
     app.add_directive("hooks", HooksDirective)
     app.add_directive("stubs", StubsDirective)
+    app.add_directive("suites", SuitesDirective)
     app.add_transform(NewProcess)
     app.add_object_type("setting", "setting", objname="setting")
     for name, role in ROLES.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Sphinx directives `settings`, `hooks` and `stubs`, which show tables that are made when the docs are built."""
+"""The Sphinx directives `settings`, `hooks`, `stubs` and `suites`, which show tables that the build makes from the code."""
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 import runpy
@@ -17,6 +18,8 @@ from sphinx.util.nodes import make_id
 from guide.repository import ROOT, settings
 from tools import hooks
 
+# The folder of the conformance suites, one file each.
+_SUITES = ROOT / "packages/openreg-testing/src/openreg_testing/conformance/suites"
 # The fields of a setting in a doctor.toml that its row shows.
 _CELLS = ("example", "default", "meaning")
 
@@ -69,6 +72,34 @@ class SettingsDirective(TableDirective):
             standard.note_object("setting", name, label, location=target)
             cells.append([[target], *(self.markdown(row[cell]) for cell in _CELLS)])
         return [self.table(["variable", "example", "default", "meaning"], cells, [30, 20, 15, 60])]
+
+
+def suite_rows(folder: Path = _SUITES) -> list[tuple[str, int, str]]:
+    """Returns the name, the number of test functions and the purpose of each conformance suite.
+
+    The purpose is the first paragraph of the file's docstring.
+    """
+    rows = []
+    for path in sorted(folder.glob("test_*.py")):
+        module = ast.parse(path.read_text("utf-8"))
+        tests = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+        purpose = " ".join((ast.get_docstring(module) or "").split("\n\n")[0].split())
+        rows.append((path.stem.removeprefix("test_"), len(tests), purpose))
+    return rows
+
+
+class SuitesDirective(TableDirective):
+    """Shows the conformance suites of openreg-testing."""
+
+    def run(self) -> list[nodes.Node]:
+        """Returns the table."""
+        for path in _SUITES.glob("test_*.py"):
+            self.env.note_dependency(str(path))
+        rows = [
+            [self.markdown(f"`{name}`"), self.markdown(str(tests)), self.markdown(purpose)]
+            for name, tests, purpose in suite_rows()
+        ]
+        return [self.table(["suite", "tests", "what it checks"], rows, [15, 8, 90])]
 
 
 class HooksDirective(TableDirective):
