@@ -7,7 +7,8 @@ import pytest
 from pages import DOCS, name_of
 
 # Overviews, a recipe, measurements, generated lists.
-NOT_CHAPTERS = {"index.md", "one_operator.md", "speed.md", "adding.md", "async_errors.md", "stub_list.md"}
+NOT_CHAPTERS = {"index.md", "one_operator.md", "speed.md", "adding.md", "any_backend.md", "async_errors.md"}
+NOT_CHAPTERS |= {"stub_list.md"}
 IN_OTHER_FOLDERS = [
     *(DOCS / "layouts" / f"{name}.md" for name in ("sparse", "nested", "quantized")),
     *(DOCS / "features" / f"{name}.md" for name in ("autoload", "amp", "onnx")),
