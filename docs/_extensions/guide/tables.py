@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Sphinx directives `settings`, `hooks`, `stubs` and `suites`, which show tables that the build makes from the code."""
+"""The Sphinx directives `settings`, `hooks`, `stubs` and `suites`, which show tables that the build makes."""
 
 from __future__ import annotations
 
