@@ -156,7 +156,7 @@ class StubsDirective(TableDirective):
         ):
             section = nodes.section(ids=[make_id(self.env, self.state.document, "stubs", header)])
             section += nodes.title("", header)
-            rows = [
+            rows: list[list[list[nodes.Node]]] = [
                 [
                     self.code(row.stub.name),
                     [nodes.paragraph("", "yes" if row.is_exported else "no: not exported")],
