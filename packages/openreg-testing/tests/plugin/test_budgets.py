@@ -23,6 +23,23 @@ def test_a_piece_of_code_stays_within_its_budget(x, launches, copies):
         x * 2 + 1
 
 
+def test_an_exception_within_leaves_the_count_of_the_outer_block(x):
+    budget = launch_budget(1)
+
+    @budget
+    def outer():
+        with pytest.raises(ZeroDivisionError):
+            inner()
+        x * 2 + 1
+
+    @budget
+    def inner():
+        raise ZeroDivisionError
+
+    with pytest.raises(AssertionError, match="on openreg: 2 launches, and the budget is 1"):
+        outer()
+
+
 @pytest.mark.parametrize(
     ("launches", "copies", "message"),
     [

@@ -50,8 +50,8 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
         self._counting.append(_Counting(_devices_of(self._device)))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        excess = self._counting.pop().excess(self._launches, self._copies) if kind is None else ""
-        if excess:
+        counting = self._counting.pop()
+        if kind is None and (excess := counting.excess(self._launches, self._copies)):
             raise AssertionError(excess)
 
 
