@@ -53,6 +53,7 @@ SLOW = [
 ]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
+SITE = ROOT / "build" / "site"
 
 # What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
 EXCERPTS = ("cogapp>=3.6,<4", "tree-sitter>=0.25,<1", "tree-sitter-cpp>=0.23,<1")
@@ -175,9 +176,8 @@ def quickstart(session: nox.Session) -> None:
     WHEELHOUSE.provide(session, list(PACKAGES))  # the README's next command installs from dist/
 
 
-@nox.session
-def docs(session: nox.Session) -> None:
-    """Build the guide into build/site, warnings being errors, and run every example on its pages."""
+def build_guide(session: nox.Session, *options: str) -> PackageSession:
+    """Build the guide into build/site, warnings being errors. Returns the environment that it was built in."""
     if sys.version_info < (3, 11):
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
     here = package_session(session)
@@ -185,14 +185,38 @@ def docs(session: nox.Session) -> None:
     here.install(
         "openreg-testing", "openreg-profiler", "openreg-predict", "openreg-sanitizer", *requirements, extra="device"
     )
-    site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
-    here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))
+    doctrees = ("--doctree-dir", str(ROOT / "build" / "doctrees"))
+    here.run("sphinx", *build, *options, *doctrees, str(ROOT / "docs"), str(SITE))
+    return here
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the guide into build/site, warnings being errors, and run every example on its pages."""
+    here = build_guide(session)
     here.run(
         "pytest",
         *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
-        *("-p", "no:cacheprovider", "--site", str(site), str(ROOT / "docs" / "tests"), *session.posargs),
+        *("-p", "no:cacheprovider", "--site", str(SITE), str(ROOT / "docs" / "tests"), *session.posargs),
     )
+
+
+def published() -> list[str]:
+    """The options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
+    options = ["-A", f"releases={','.join(torch_release.SUPPORTED)}"]
+    if "GITHUB_REPOSITORY" in os.environ:
+        repository = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+        options += ["-A", f"repository={repository}"]
+        options += ["-D", f"html_theme_options.source_view_link={repository}/blob/main/docs/{{filename}}?plain=1"]
+        options += ["-D", f"html_theme_options.source_edit_link={repository}/edit/main/docs/{{filename}}"]
+    return options
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build the guide as it is published: with links to the repository, and to the other releases' guides beside it."""
+    build_guide(session, *published())
 
 
 @nox.session

@@ -133,6 +133,7 @@ def test_a_diagram_becomes_a_drawing_in_the_colors_of_the_page(page):
         ("digraph { a -> }", "Graphviz refuses the drawing"),
         ("digraph { a [fillcolor=pink] }", "no color 'pink'"),
         ("a to b", "a drawing begins with"),
+        ("digraph { rankdir=LR a -> b -> c -> d -> e -> f -> g }", "points wide, and a narrow screen has room for"),
     ],
 )
 def test_a_wrong_diagram_is_refused(page, drawing, problem):

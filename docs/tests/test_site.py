@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""On the built site every internal link has a target, the search finds words, and pages fit narrow screens."""
+"""What the built site offers readers: links that lead somewhere, a search, code to copy, sources, other releases."""
 
 import json
 import re
+import runpy
+import shutil
+import subprocess
 from html.parser import HTMLParser
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+import jinja2
 import pytest
 from bs4 import BeautifulSoup
-from pages import ROOT
+from pages import DOCS, ROOT
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+# A message in which the device, the number and the name of the operator are a reader's own.
+PASTED = (
+    "torch.AcceleratorError: orMemcpyAsync: device 6 is in an error state: kernel 'vendor::unheard_of' failed: "
+    "index 4711 is out of bounds for dimension 3 with size 815; later work was skipped, reset the device"
+)
 
 
 class Links(HTMLParser):
@@ -82,6 +93,17 @@ def test_the_search_finds_an_error_message(site):
         assert any(page == found or (isinstance(found, list) and page in found) for found in pages), word
 
 
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is on the path; on Debian: apt-get install chromium")
+def test_the_search_finds_a_message_that_has_words_of_the_readers_own(site, tmp_path):
+    address = f"{(site / 'search.html').as_uri()}?q={quote(PASTED)}"
+    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    # The budget is of the page's own time, which stands still while the browser works.
+    command += ["--virtual-time-budget=60000", "--dump-dom", address]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = BeautifulSoup(shown, "html.parser").select("#search-results li > a")
+    assert "using/troubleshooting.html" in [link["href"].partition("#")[0] for link in found[:3]]
+
+
 def names(index):
     """The names of functions, settings and the like in the index."""
     return [entry[4] for entries in index["objects"].values() for entry in entries]
@@ -90,6 +112,57 @@ def names(index):
 def test_pages_fit_a_narrow_screen(site):
     for page in site.rglob("*.html"):
         assert 'name="viewport"' in page.read_text("utf-8"), page
+
+
+def article(site, page):
+    return BeautifulSoup((site / page).read_text("utf-8"), "html.parser").find("article")
+
+
+def test_the_first_page_does_not_repeat_the_list_of_contents_beside_it(site):
+    assert (site / "runtime" / "guard.html").is_file()
+    assert article(site, "index.html").select('a[href="runtime/guard.html"]') == []
+
+
+def test_a_copy_of_code_has_what_a_reader_types_and_nothing_else(site):
+    settings = runpy.run_path(str(DOCS / "conf.py"))
+    script = (site / "_static" / "copybutton.js").read_text("utf-8")
+    assert settings["copybutton_selector"] in script
+    left_out = settings["copybutton_exclude"]
+    copied = {}
+    for page in ("index.html", "tutorial/step3.html"):
+        for block in article(site, page).select(settings["copybutton_selector"]):
+            language = next(name for name in block.find_parent("div", class_="notranslate")["class"] if "-" in name)
+            for part in block.select(left_out):
+                part.extract()
+            copied.setdefault(language, []).append(block.get_text())
+    assert "nox -s wheels\n" in "".join(copied["highlight-console"])
+    assert "highlight-text" not in copied
+
+
+def test_a_page_links_to_its_source(site):
+    page = site / "runtime" / "guard.html"
+    (link,) = BeautifulSoup(page.read_text("utf-8"), "html.parser").select(".view-this-page a")
+    assert (page.parent / link["href"]).read_bytes() == (DOCS / "runtime" / "guard.md").read_bytes()
+
+
+def test_a_page_links_to_itself_for_the_other_releases_where_they_are_published():
+    template = jinja2.Environment(loader=jinja2.FileSystemLoader(DOCS / "_templates")).get_template("releases.html")
+    page = {"release": "2.13", "content_root": "../", "pagename": "runtime/guard"}
+    shown = BeautifulSoup(template.render(releases="2.13,2.14,2.15", **page), "html.parser")
+    assert [link["href"] for link in shown.find_all("a")] == [
+        "../../2.14/runtime/guard.html",
+        "../../2.15/runtime/guard.html",
+    ]
+    assert shown.find(attrs={"aria-current": "page"}).get_text() == "2.13"
+    assert template.render(**page).strip() == ""
+
+
+def test_the_names_and_keys_that_the_theme_leaves_out_are_on_every_page(site):
+    soup = BeautifulSoup((site / "tutorial" / "step3.html").read_text("utf-8"), "html.parser")
+    assert [tag for tag in soup.find_all("aside") if not tag.get("aria-label")] == []
+    assert [tag for tag in soup.find_all(attrs={"role": "heading"}) if not tag.get("aria-level")] == []
+    assert [tag for tag in soup.select(".highlight pre") if tag.get("tabindex") != "0"] == []
+    assert soup.find(attrs={"role": "region", "aria-label": "This page"}).select(".theme-toggle")
 
 
 def test_a_broken_link_is_found_out(tmp_path):

@@ -79,6 +79,7 @@ GOOD = {
     f"{DOCTOR}/good.toml": 'code = ["packages/openreg-extra/csrc/guard.cpp"]',
     f"{DOCTOR}/good.py": "# openreg_doctor and openreg-doctor look at openreg_x",
     ".github/workflows/release.yml": f"- uses: ./here\n- uses: owner/a@{COMMIT} # v12.0.1\n      id-token: write",
+    ".github/workflows/site.yml": "      id-token: write",
 }
 
 

@@ -46,6 +46,8 @@ _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 # Graphviz measures text in Helvetica; a browser may have to take a wider font, so the text is shown a little smaller.
 _FONT = re.compile(r' font-family="[^"]*" font-size="([\d.]+)"')
 _SHRINK = 0.78
+# The widest drawing whose text can be read on a narrow screen, in points. No drawing is wider than its page.
+WIDEST = 450
 _COLOR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
@@ -82,7 +84,10 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
     svg = _COLOR.sub(_themed, svg)
     svg = _FONT.sub(lambda match: f' font-size="{float(match.group(1)) * _SHRINK:.2f}"', svg)
-    svg = _SIZE.sub(r'<svg style="width: \1pt; min-width: min(\1pt, 32rem)" role="img"', svg, count=1)
+    size = _SIZE.match(svg)
+    if size and float(size[1]) > WIDEST:
+        raise DiagramError(f"the drawing is {size[1]} points wide, and a narrow screen has room for {WIDEST}")
+    svg = _SIZE.sub(r'<svg style="width: \1pt" role="img"', svg, count=1)
     end = svg.index(">") + 1
     return f'<div class="diagram">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
 
@@ -101,10 +106,10 @@ def asks_for_torch(package: Package) -> bool:
 
 def package_graph(packages: dict[str, Package]) -> str:
     """Returns a drawing of which package of the repository requires which, in Graphviz's language."""
-    lines = ["digraph {", "rankdir=BT"]
+    lines = ["digraph {", "rankdir=RL"]
     for name, package in packages.items():
         native = (package.folder / "csrc").is_dir()
-        label = f"{name}\\nimport {package.import_name}"
+        label = name.removeprefix("openreg-")
         lines.append(f'"{name}" [label="{label}" fillcolor={"moccasin" if native else "lightblue"}]')
         needed = dict.fromkeys(siblings(package.requirements, packages))
         lines += [f'"{name}" -> "{other}"' for other in needed]

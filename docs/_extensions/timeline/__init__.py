@@ -75,7 +75,7 @@ def as_figure(svg: str, title: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = svg.replace("<svg", '<svg role="img"', 1)
     end = svg.index(">") + 1
-    return f'<div class="timeline">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
+    return f'<div class="timeline" tabindex="0">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
 
 
 class TimelineDirective(SphinxDirective):

@@ -147,18 +147,19 @@ def _draw_rows(axes: Any, rows: list[TrackRow], first: float, last: float) -> No
         for item in items:
             begin, end = max(item.begin, first) - first, min(item.end, last) - first
             is_wait = item.category == "gpu_user_annotation"
+            fill = "white" if is_wait else COLLECTIVE if item.is_collective else COLORS[item.category]
             axes.barh(
                 height,
                 max(end - begin, (last - first) * _NARROWEST),
                 left=begin,
                 height=_HEIGHT,
-                color="white" if is_wait else COLLECTIVE if item.is_collective else COLORS[item.category],
+                color=fill,
                 edgecolor="#888888" if is_wait else "white",
                 hatch="///" if is_wait else None,
                 linewidth=0.5,
             )
             _write(
-                axes, item.name.removeprefix("aten::").removeprefix("c10d::"), begin, end, height, last - first, is_wait
+                axes, item.name.removeprefix("aten::").removeprefix("c10d::"), begin, end, height, last - first, fill
             )
     axes.set_yticks(range(len(rows)), [name for (name, *_), _ in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -174,13 +175,15 @@ def _name_time(axes: Any, span: float) -> None:
     axes.set_xlabel(name)
 
 
-def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, on_white: bool) -> None:
+def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, fill: str) -> None:
     """Writes a name into its box, shortened if necessary, unless the box is too narrow."""
     room = int((end - begin) / span * 110)
     if room >= min(len(text), 4):
         shown = text if len(text) <= room else text[: room - 1] + "…"
-        color = "black" if on_white else "white"
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if on_white else None
+        # The other colors are too light for white text, and become too dark for it on a page in dark mode.
+        color = "white" if fill == COLORS["kernel"] else "black"
+        # The hatches of a wait would cross the text.
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if fill == "white" else None
         axes.text(
             (begin + end) / 2, height, shown, ha="center", va="center", fontsize=7, color=color, bbox=box, clip_on=True
         )
