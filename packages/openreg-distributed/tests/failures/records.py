@@ -42,6 +42,16 @@ def every_kind(rank: int, size: int) -> dict[str, Any]:
     return flight_records(stacks=False)
 
 
+def uneven(rank: int, size: int) -> list[list[list[int]]]:
+    """The sizes that are recorded of the outputs of an all_gather, and of the inputs of a reduce_scatter."""
+    tensors = [x(2), x(3)]
+    distributed.all_gather(tensors, x(2 + rank))
+    distributed.reduce_scatter(x(2 + rank), tensors)
+    torch.openreg.synchronize()
+    gathered, scattered = flight_records(stacks=False)["entries"][-2:]
+    return [gathered["output_sizes"], scattered["input_sizes"]]
+
+
 def under_way(rank: int, size: int) -> list[dict[str, Any]]:
     """Rank 0 calls what rank 1 does not; the records while it waits, and after it has failed."""
     distributed.barrier()

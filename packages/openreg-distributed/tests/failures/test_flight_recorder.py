@@ -65,6 +65,12 @@ def test_every_kind_of_call_is_recorded(own):
     assert ranks.end() == [0, 0]
 
 
+def test_each_of_several_sizes_is_recorded(own):
+    ranks = own(2)
+    assert ranks.run(records.uneven) == [[[[2], [3]], [[2], [3]]]] * 2
+    assert ranks.end() == [0, 0]
+
+
 def test_the_stack_of_the_calling_line_is_recorded(own):
     ranks = own(1)
     (names,) = ranks.run(records.calling_lines)
