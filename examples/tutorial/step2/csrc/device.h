@@ -8,8 +8,9 @@
 namespace pocket {
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
-constexpr c10::DeviceIndex kDeviceCount = 2;
-constexpr size_t kCapacity = size_t{256} << 20;  // bytes of memory of each device
+
+// How many devices there are.
+c10::DeviceIndex device_count() noexcept;
 
 // Throws where there is no such device.
 void check_device(c10::DeviceIndex index);

@@ -16,6 +16,30 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
+// Convolution of a device goes to two operators that PyTorch leaves to backends, without a kernel for the CPU. These
+// take the same arguments, except for the sizes of the bias, which the backward pass of any device gets.
+c10::OperatorHandle find(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
+void convolution(const c10::OperatorHandle& /*op*/, torch::jit::Stack* stack) {
+  static const c10::OperatorHandle any_device = find("aten::convolution");
+  fallback(any_device, stack);
+}
+
+void convolution_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static const c10::OperatorHandle any_device = find("aten::convolution_backward");
+  const auto arguments = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  const int64_t channels = arguments->toTensor().size(1);  // of the gradient of the output
+  stack->insert(arguments + 3, c10::IValue(std::vector<int64_t>{channels}));
+  fallback(any_device, stack);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution>());
+  library.impl("convolution_backward_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution_backward>());
+}
+
 }  // namespace
 
 }  // namespace pocket

@@ -4,8 +4,8 @@
 #include <ATen/Utils.h>
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstring>
+#include <vector>
 
 namespace pocket {
 
@@ -51,7 +51,13 @@ at::Generator make_generator(c10::DeviceIndex index) {
 }
 
 const at::Generator& default_generator(c10::DeviceIndex index) {
-  static auto* const generators = new std::array<at::Generator, kDeviceCount>{make_generator(0), make_generator(1)};
+  static auto* const generators = [] {
+    auto* made = new std::vector<at::Generator>();
+    for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
+      made->push_back(make_generator(device));
+    }
+    return made;
+  }();
   index = index < 0 ? current_device() : index;
   check_device(index);
   return generators->at(index);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory: memory of the host, counted and limited per device.
+// Device memory: PyTorch's allocator over the driver's functions, counted per device.
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/alloc_cpu.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "device.h"
+#include "driver.h"
 #include "queue.h"
 
 namespace pocket {
@@ -22,18 +21,18 @@ struct Allocator final : c10::DeviceAllocator {
     if (nbytes == 0) {
       return {nullptr, device};
     }
-    std::unique_lock<std::mutex> lock(mutex_);
-    auto& bytes = stats_[device.index()].allocated_bytes[0];
-    if (nbytes > kCapacity - static_cast<size_t>(bytes.current)) {
-      lock.unlock();
+    void* data = pocketMalloc(device.index(), nbytes);
+    if (data == nullptr) {
       synchronize_all();  // memory that was freed may still be in use by what was launched before
-      lock.lock();
+      data = pocketMalloc(device.index(), nbytes);
     }
-    const auto used = static_cast<size_t>(bytes.current);
-    TORCH_CHECK_WITH(OutOfMemoryError, nbytes <= kCapacity - used, device, " is out of memory: tried to allocate ",
-                     nbytes, " bytes, ", used, " of ", kCapacity, " are in use; free tensors or make smaller ones");
-    void* data = c10::alloc_cpu(nbytes);
-    bytes.increase(nbytes);
+    if (data == nullptr) {
+      const auto [free, total] = getMemoryInfo(device.index());
+      TORCH_CHECK_WITH(OutOfMemoryError, false, device, " is out of memory: tried to allocate ", nbytes, " bytes, ",
+                       total - free, " of ", total, " are in use; free tensors or make smaller ones");
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stats_[device.index()].allocated_bytes[0].increase(nbytes);
     blocks_[data] = {nbytes, device.index()};
     return {data, data, raw_deleter(), device};  // the context is the address, as PyTorch's raw_allocate() wants it
   }
@@ -48,7 +47,7 @@ struct Allocator final : c10::DeviceAllocator {
 
   void copy_data(void* destination, const void* source, size_t nbytes) const override {
     synchronize_all();
-    std::memcpy(destination, source, nbytes);
+    pocketMemcpy(destination, source, nbytes);
   }
 
   // What torch.accelerator asks.
@@ -68,8 +67,10 @@ struct Allocator final : c10::DeviceAllocator {
     stats(index).allocated_bytes[0].reset_peak();
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return {kCapacity - static_cast<size_t>(stats(index).allocated_bytes[0].current), kCapacity};
+    check_device(index);
+    std::pair<size_t, size_t> info;
+    pocketMemGetInfo(index, &info.first, &info.second);
+    return info;
   }
 
  private:
@@ -86,14 +87,15 @@ struct Allocator final : c10::DeviceAllocator {
   void release(void* data) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = blocks_.find(data);
-    stats_[found->second.device].allocated_bytes[0].decrease(found->second.nbytes);
+    const Block block = found->second;
+    stats_[block.device].allocated_bytes[0].decrease(block.nbytes);
     blocks_.erase(found);
-    c10::free_cpu(data);
+    pocketFree(block.device, data);
   }
 
   std::mutex mutex_;
   std::unordered_map<void*, Block> blocks_;
-  std::array<c10::CachingDeviceAllocator::DeviceStats, kDeviceCount> stats_;
+  std::vector<c10::CachingDeviceAllocator::DeviceStats> stats_{static_cast<size_t>(device_count())};
 };
 
 [[maybe_unused]] const bool registered = [] {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "driver.h"
+
 namespace pocket {
 
 namespace {
@@ -14,9 +16,14 @@ thread_local c10::DeviceIndex current = 0;
 
 }  // namespace
 
+c10::DeviceIndex device_count() noexcept {
+  static const auto count = static_cast<c10::DeviceIndex>(pocketGetDeviceCount());
+  return count;
+}
+
 void check_device(c10::DeviceIndex index) {
-  TORCH_CHECK(index >= 0 && index < kDeviceCount, "there is no device pocket:", static_cast<int>(index),
-              "; the indices go from 0 to ", kDeviceCount - 1);
+  TORCH_CHECK(index >= 0 && index < device_count(), "there is no device pocket:", static_cast<int>(index),
+              "; the indices go from 0 to ", device_count() - 1);
 }
 
 c10::DeviceIndex current_device() noexcept {

@@ -61,7 +61,7 @@ class Group final : public c10d::Backend {
                   std::function<void(c10d::Backend&)> call);
 
   const c10::intrusive_ptr<c10d::Backend> transport_;
-  std::vector<std::optional<c10::Stream>> streams_{kDeviceCount};
+  std::vector<std::optional<c10::Stream>> streams_{static_cast<size_t>(device_count())};
 };
 
 }  // namespace pocket

@@ -29,12 +29,12 @@ c10::DeviceIndex index_of(c10::Device device) {
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kType; }
-  c10::DeviceIndex deviceCount() const noexcept override { return kDeviceCount; }
+  c10::DeviceIndex deviceCount() const noexcept override { return device_count(); }
   c10::Device getDevice() const override { return {kType, current_device()}; }
   c10::Device exchangeDevice(c10::Device device) const override { return {kType, exchange_device(device.index())}; }
   void setDevice(c10::Device device) const override { exchange_device(device.index()); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
-    if (device.index() >= 0 && device.index() < kDeviceCount) {
+    if (device.index() >= 0 && device.index() < device_count()) {
       exchange_device(device.index());
     }
   }

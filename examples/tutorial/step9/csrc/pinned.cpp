@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pinned memory: memory of the host that the device may read and write while the host goes on.
 #include <ATen/core/CachingHostAllocator.h>
-#include <c10/core/impl/alloc_cpu.h>
 
 #include <iterator>
 #include <map>
 
+#include "driver.h"
 #include "queue.h"
 
 namespace pocket {
@@ -14,11 +14,14 @@ namespace {
 
 struct PinnedAllocator final : at::HostAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
-    void* data = c10::alloc_cpu(nbytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (data != nullptr) {
-      blocks_[static_cast<char*>(data)] = nbytes;
+    if (nbytes == 0) {
+      return {nullptr, c10::kCPU};
     }
+    void* data = pocketMallocHost(nbytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "the host has no ", nbytes,
+                     " bytes that can be pinned; free tensors or make smaller ones");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    blocks_[static_cast<char*>(data)] = nbytes;
     return {data, data, raw_deleter(), c10::kCPU};
   }
 
@@ -52,7 +55,7 @@ struct PinnedAllocator final : at::HostAllocator {
   void release(void* data) {
     const std::lock_guard<std::mutex> lock(mutex_);
     blocks_.erase(static_cast<char*>(data));
-    c10::free_cpu(data);
+    pocketFreeHost(data);
   }
 
   std::mutex mutex_;

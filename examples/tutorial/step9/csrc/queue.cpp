@@ -3,9 +3,7 @@
 
 #include <c10/util/Exception.h>
 
-#include <array>
 #include <atomic>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,12 +13,14 @@ namespace {
 
 constexpr size_t kStreams = 4;  // per device, the default one included
 
-// Neither queues nor their threads ever end: the process may end while the last tensors are freed.
+// Never deleted: the process may end while the last tensors are freed.
 std::vector<Queue*>& queues() {
   static auto* const all = [] {
     auto* made = new std::vector<Queue*>();
-    for (size_t i = 0; i < kDeviceCount * kStreams; ++i) {
-      made->push_back(new Queue());
+    for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
+      for (size_t i = 0; i < kStreams; ++i) {
+        made->push_back(new Queue(device));
+      }
     }
     return made;
   }();
@@ -37,62 +37,51 @@ void check_not_forked() {
               "torch.multiprocessing.get_context('spawn')");
 }
 
-thread_local std::array<c10::StreamId, kDeviceCount> current_streams{};
+thread_local std::vector<c10::StreamId> current_streams(static_cast<size_t>(device_count()));
 
 }  // namespace
 
-Queue::Queue() {
-  std::thread([this] { work(); }).detach();
-}
+// What the driver, which knows C alone, carries to the device.
+struct Queue::Task {
+  Queue* queue;
+  std::function<void()> function;
+};
+
+Queue::Queue(c10::DeviceIndex device) : stream_(pocketStreamCreate(device)) {}
 
 uint64_t Queue::push(std::function<void()> task) {
   check_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  tasks_.push_back(std::move(task));
-  changed_.notify_all();
-  return ++pushed_;
+  const auto kernel = [](void* argument) {
+    const std::unique_ptr<Task> task(static_cast<Task*>(argument));
+    task->queue->run(*task);
+  };  // what the task owned is gone before the task counts as done
+  return pocketLaunch(stream_, kernel, new Task{this, std::move(task)});
 }
 
-void Queue::work() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return !tasks_.empty(); });
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      task();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    task = nullptr;  // what the task owned is gone before the task counts as done
-    lock.lock();
-    error_ = error_ ? error_ : error;
-    ++done_;
-    changed_.notify_all();
+void Queue::run(Task& task) noexcept {
+  try {
+    task.function();
+  } catch (...) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    error_ = error_ ? error_ : std::current_exception();
   }
 }
 
 bool Queue::is_done(uint64_t ticket) {
   check_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return done_ >= ticket;
+  return pocketStreamIsDone(stream_, ticket) != 0;
 }
 
 void Queue::wait(uint64_t ticket) {
   check_not_forked();
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this, ticket] { return done_ >= ticket; });
+  pocketStreamWait(stream_, ticket);
 }
 
 uint64_t Queue::last() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return pushed_;
+  return pocketStreamLast(stream_);
 }
 
 void Queue::synchronize() {
-  check_not_forked();
   wait(last());
   std::unique_lock<std::mutex> lock(mutex_);
   const std::exception_ptr error = std::exchange(error_, nullptr);
@@ -140,7 +129,7 @@ void synchronize_device(c10::DeviceIndex index) {
 }
 
 void synchronize_all() {
-  for (c10::DeviceIndex index = 0; index < kDeviceCount; ++index) {
+  for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
     synchronize_device(index);
   }
 }

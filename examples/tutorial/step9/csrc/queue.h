@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams: queues of tasks, each worked off by a thread of its own.
+// Streams: queues of tasks, each on a stream of the driver.
 #pragma once
 
 #include <c10/core/Stream.h>
 
-#include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 
 #include "device.h"
+#include "driver.h"
 
 namespace pocket {
 
 // Runs tasks one after the other. A task never needs the GIL, so that a thread may wait for it while holding the GIL.
 class Queue {
  public:
-  Queue();
+  explicit Queue(c10::DeviceIndex device);
 
   // Adds a task and returns its ticket. Tickets count up.
   uint64_t push(std::function<void()> task);
@@ -32,14 +31,13 @@ class Queue {
   void synchronize();
 
  private:
-  void work();
+  struct Task;
 
+  void run(Task& task) noexcept;
+
+  pocketStream* stream_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  uint64_t pushed_ = 0;
-  uint64_t done_ = 0;
-  std::exception_ptr error_;
+  std::exception_ptr error_;  // of the first task that failed
 };
 
 // The queue of a stream.

@@ -30,9 +30,12 @@ def device_count() -> int:
     return torch._C._accelerator_hooks_device_count()
 
 
+_initialized = True  # of which torch.utils.checkpoint learns that there are random numbers to keep
+
+
 def is_initialized() -> bool:
     """Whether the device was used; it needs no preparation."""
-    return True
+    return _initialized
 
 
 def _is_in_bad_fork() -> bool:
