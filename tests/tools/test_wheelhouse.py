@@ -73,6 +73,18 @@ def test_a_changed_source_changes_the_key_of_its_package_and_of_those_above(tree
     assert {name for name in before if before[name] != after[name]} == expected
 
 
+def test_a_changed_file_that_a_wheel_contains_from_outside_of_its_package_changes_its_key(tree):
+    included = tree / "examples" / "layers" / ".github" / "tests.yml"
+    included.parent.mkdir(parents=True)
+    included.write_text("one\n")
+    with (tree / "packages/openreg-c/pyproject.toml").open("a") as project:
+        project.write('[tool.scikit-build]\nsdist.force-include = { "../../examples/layers" = "layers" }\n')
+    before = keys(tree)
+    included.write_text("two\n")
+    after = keys(tree)
+    assert {name for name in before if before[name] != after[name]} == {"openreg-c", "openreg-a"}
+
+
 def test_torch_and_compiler_settings_change_every_key(tree, monkeypatch):
     before = keys(tree)
     assert set(before.values()).isdisjoint(keys(tree, torch="2.13.1").values())

@@ -23,7 +23,7 @@ import nox
 from nox.command import CommandFailed
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
-from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
+from tools.packages import BUILD_TOOLS, ROOT, Package, closure, read_toml, requirement_name, siblings
 from tools.sessions.lock import lock
 from tools.sessions.machine import lacks_compiler, lacks_room
 from tools.sessions.stopwatch import Stopwatch
@@ -45,10 +45,25 @@ def sources_digest(folder: Path) -> str:
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith(".") for part in parts)
         if path.is_file() and not hidden and not NOT_SOURCES.intersection(parts):
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-            digest.update(content)
+            add_file(digest, path, folder)
+    for outside in included_folders(folder):
+        for path in sorted(outside.rglob("*")):
+            if path.is_file() and not {"build", "__pycache__"}.intersection(path.relative_to(outside).parts):
+                add_file(digest, path, outside)
     return digest.hexdigest()
+
+
+def add_file(digest: hashlib._Hash, path: Path, folder: Path) -> None:
+    """Adds the name of a file, relative to a folder, and its content to a hash."""
+    content = path.read_bytes()
+    digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+    digest.update(content)
+
+
+def included_folders(folder: Path) -> list[Path]:
+    """Returns the folders outside of a package that its wheel contains, too."""
+    settings = read_toml(folder / "pyproject.toml").get("tool", {}).get("scikit-build", {})
+    return [folder / source for source in settings.get("sdist", {}).get("force-include", {})]
 
 
 def file_digest(path: Path) -> str:
