@@ -31,6 +31,7 @@ from tools.releases.torch_sessions import run_interfaces, run_torch_sessions  # 
 from tools.sessions.combinations import run_combinations  # noqa: E402
 from tools.sessions.environments import fetch_all  # noqa: E402
 from tools.sessions.lock import lock  # noqa: E402
+from tools.sessions.new_backends import run_new_backends  # noqa: E402
 from tools.sessions.package_session import NOX, PYTEST, PackageSession  # noqa: E402
 from tools.sessions.stopwatch import Stopwatch  # noqa: E402
 from tools.sessions.subsets import run_subsets  # noqa: E402
@@ -235,12 +236,12 @@ def trace(session: nox.Session) -> None:
 
 @nox.session
 def tutorial(session: nox.Session) -> None:
-    """Install each step of the tutorial as its page says, and run its check (-- 3 operators: only these)."""
+    """Install and check each step of the tutorial as its page says, then new backends (-- 3 operators: only these)."""
     with STOPWATCH.step(session.name, "install"):
         pinned = f"torch=={torch_release.current()}.*"
         session.install(pinned, "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)
-    steps = session.posargs or [*(str(step) for step in STEPS), "operators"]
-    for step in steps:
+    chosen = session.posargs or [*(str(step) for step in STEPS), "operators", "new"]
+    for step in (item for item in chosen if item != "new"):
         with STOPWATCH.step(session.name, f"step {step}"):
             folder = Path(session.create_tmp()) / step
             shutil.rmtree(folder, ignore_errors=True)
@@ -248,6 +249,8 @@ def tutorial(session: nox.Session) -> None:
                 session.run("python", "-m", "tools.tutorial_operators", "check", str(folder))
             else:
                 session.run("python", "-m", "tools.tutorial", "check", str(folder), step)
+    if "new" in chosen:
+        run_new_backends(session, WHEELHOUSE)
 
 
 @nox.session

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from helpers import replace, run
 
-from tools.packages import ROOT
+from tools.packages import ROOT, read_toml
 from tools.tutorial import (
     PLACE,
     STEPS,
@@ -102,6 +102,26 @@ def test_a_file_that_a_layer_has_without_a_change_is_found(checkout):
 def test_a_file_that_the_last_step_lacks_is_found(checkout):
     (checkout / f"{PLACE}9" / "csrc" / "copy.cpp").unlink()
     assert layer_problems(checkout) == ["step 9 is whole, and lacks csrc/copy.cpp"]
+
+
+def test_the_wheel_that_contains_the_layers_has_of_the_last_one_only_what_it_changes():
+    wheel = read_toml(ROOT / "packages/openreg-doctor/pyproject.toml")["tool"]["scikit-build"]["wheel"]
+    assert wheel["force-include"] == {"tutorial": "openreg_doctor/tutorial"}
+    last = STEPS[-1]
+    assert f"openreg_doctor/tutorial/step{last}/**" in wheel["exclude"]
+    kept = [name for name in wheel["exclude"] if name.startswith("!")]
+    before = files_of(last - 1)
+    changed = {file for file, content in layer_of(last).items() if before.get(file) != content}
+    assert {name.removeprefix(f"!openreg_doctor/tutorial/step{last}/") for name in kept} == changed
+
+
+def test_a_backend_of_ones_own_begins_with_the_files_of_its_step(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "packages/openreg-doctor/src")
+    from openreg_doctor.projects import files
+
+    for step in range(files.FIRST, files.LAST + 1):
+        project = {file: content.decode() for file, content in files_of(step).items()}
+        assert project.items() <= files.templates(step).items()
 
 
 def test_the_pages_show_every_file_of_every_step():

@@ -15,7 +15,8 @@ Words of this package:
 Commands call ``launch``, and ``command`` parses the arguments. ``children`` runs the code of ``probes`` in child
 processes, because a backend's code may fail, crash or hang, and ``answers`` parses their reports. ``checks`` contains
 the checks, and ``terminal`` and ``document`` print the findings. ``backend`` reads what installed packages declare
-about themselves (doctor.toml), and ``table`` reads the hook table.
+about themselves (doctor.toml), and ``table`` reads the hook table. ``projects`` has two commands that examine
+nothing: they write and update the project of a backend.
 
 Every module of ``checks`` is a check, without a list. Other packages add checks by an entry point. A row that a call
 from Python can reach has an exercise with the row's key in ``probes``.

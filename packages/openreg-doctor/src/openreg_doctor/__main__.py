@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m openreg_doctor``: examines the backend that the arguments name, or else the installed one."""
+"""``python -m openreg_doctor``: examines a backend, or writes the project of one (`new`, `update`)."""
 
 from __future__ import annotations
 

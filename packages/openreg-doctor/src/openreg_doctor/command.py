@@ -11,35 +11,13 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 from . import backend, checks, document, explanation, installed, table
+from .device_types import PYTORCH_DEVICES
 from .examination import AUTOLOAD_SWITCH, Examination, Order, examine, find_device
 from .finding import Finding, Section, matches
 from .probes.request import UNNAMED, Request
 
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2  # the exit statuses
 _LONGEST_TIMEOUT = 86400  # seconds
-
-# PyTorch's own device types; none of them is a backend behind PrivateUse1.
-_PYTORCH_DEVICES = [
-    "cpu",
-    "cuda",
-    "mkldnn",
-    "opengl",
-    "opencl",
-    "ideep",
-    "hip",
-    "ve",
-    "fpga",
-    "maia",
-    "xla",
-    "lazy",
-    "vulkan",
-    "mps",
-    "meta",
-    "hpu",
-    "mtia",
-    "xpu",
-    "ipu",
-]
 
 _EPILOG = """\
 exit status: 0 healthy, 1 problems found, 2 wrong use (also: no such device, no such operator)
@@ -50,6 +28,10 @@ examples:
   %(prog)s --device npu --import torch_npu
   %(prog)s --device npu --import torch_npu --missing
   %(prog)s --json --ignore 'settings.*'      in CI
+
+other commands, with a --help of their own:
+  %(prog)s new PACKAGE --device NAME         writes a backend to begin with
+  %(prog)s update                            brings it to a new PyTorch
 """
 
 
@@ -201,7 +183,7 @@ def _is_shown_with_operator(finding: Finding) -> bool:
 
 
 def _require_backend_name(device: str) -> None:
-    if device in _PYTORCH_DEVICES:
+    if device in PYTORCH_DEVICES:
         raise DoctorUsageError(
             f"--device: {device!r} is one of PyTorch's own devices, not a backend behind PrivateUse1; give --device "
             "the name of a PrivateUse1 backend, and --import the module that registers it"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts the doctor's command, for ``python -m openreg_doctor`` and for backends that offer it as their own command.
+"""Starts the doctor's commands, for ``python -m openreg_doctor`` and for backends that offer them as their own command.
 
 The module imports only the standard library, so that it can report an incomplete installation of the doctor.
 """
@@ -16,7 +16,9 @@ DISTRIBUTION = "openreg-doctor"
 
 
 def run(arguments: Sequence[str], typed: str, device: str = "") -> int:
-    """Runs the command and returns its exit status: 0 healthy, 1 problems, 2 wrong use, 130 interrupted.
+    """Runs a command and returns its exit status: 0 healthy, 1 problems, 2 wrong use, 130 interrupted.
+
+    The first argument may be a command of ``projects``. Without one, the command examines a backend.
 
     ``typed`` is the command as the user typed it, for the usage text. ``device`` is the default of ``--device``.
     """
@@ -24,10 +26,15 @@ def run(arguments: Sequence[str], typed: str, device: str = "") -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # reports quote the errors of plug-ins
     try:
-        from .command import main
+        from . import command, projects
 
         try:
-            code = main(arguments, typed, device)
+            if arguments[:1] and arguments[0] in projects.COMMANDS:
+                from .projects import command as of_projects
+
+                code = of_projects.main(arguments, typed)
+            else:
+                code = command.main(arguments, typed, device)
         except SystemExit as end:  # of argparse, which has printed the reason
             code = int(end.code or 0)
         sys.stdout.flush()

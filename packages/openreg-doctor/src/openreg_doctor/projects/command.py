@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands `new` and `update`: their arguments, what they print, and their exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+from . import files, names, update
+from .names import Names, ProjectError
+
+DONE, CONFLICTS, WRONG_USE = 0, 1, 2  # the exit statuses
+
+_STEPS = """\
+steps, each with what the ones before it have:
+  3  devices, memory, the minimal operators, and a fallback to the CPU for all others
+  4  operators with kernels of their own
+  5  operators that PyTorch does not have
+  6  streams, events, random numbers, pinned memory
+  7  autocast, and a device that loads with `import torch`
+  8  torch.compile
+  9  torch.distributed
+"""
+
+_UPDATE = """\
+Brings the project of a backend to what this version of openreg-doctor writes. Your changes
+stay: a file that both sides changed is merged, and what cannot be merged is marked in it.
+The exit status is 0, or 1 with such marks, or 2 if nothing was changed.
+"""
+_WRITTEN = """\
+wrote {count} files into {folder}, the project of step {step}; README.md says what is next
+to build, install and test it:
+  cd {folder}
+  pip install --no-build-isolation .
+  python -m pytest tests
+to bring it to a new PyTorch, with the openreg-doctor of that release:
+  {typed} update"""
+
+
+def main(arguments: Sequence[str], typed: str) -> int:
+    """Runs a command and returns its exit status. `typed` is the command before the arguments, as the user typed it.
+
+    Raises SystemExit if the arguments cannot be parsed, and after --help.
+    """
+    options = _parser(typed).parse_args(arguments)
+    try:
+        return _new(options, typed) if options.command == "new" else _update(options)
+    except BrokenPipeError:
+        raise  # of who reads what is printed; the project is written
+    except (ProjectError, OSError) as error:
+        print(f"{options.command}: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _parser(typed: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=typed)
+    commands = parser.add_subparsers(dest="command", required=True)
+    new = commands.add_parser(
+        "new",
+        description="Writes the project of a backend: a step of the tutorial under your names.",
+        epilog=_STEPS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    new.add_argument("package", metavar="PACKAGE", help="the name of the distribution, such as torch-aurora")
+    new.add_argument("--device", required=True, metavar="NAME", help='the device, as in torch.device("aurora")')
+    new.add_argument("--step", type=_step, default=files.DEFAULT, metavar="N", help=f"default: {files.DEFAULT}")
+    new.add_argument("--folder", type=Path, metavar="FOLDER", help="where; new or empty (default: ./PACKAGE)")
+    newer = commands.add_parser(
+        "update",
+        description=_UPDATE,
+        epilog=_STEPS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    newer.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="default: this one")
+    newer.add_argument("--step", type=_step, metavar="N", help="a later step (default: that of the project)")
+    return parser
+
+
+def _step(text: str) -> int:
+    if text not in map(str, range(files.FIRST, files.LAST + 1)):
+        raise argparse.ArgumentTypeError(f"expected a step from {files.FIRST} to {files.LAST}, got {text!r}")
+    return int(text)
+
+
+def _new(options: argparse.Namespace, typed: str) -> int:
+    chosen = Names(options.package, options.device)
+    names.check_package(chosen.package)
+    # Of the last step, as an update can lead there.
+    code = [text for path, text in files.templates(files.LAST).items() if path.startswith(("csrc/", "src/"))]
+    names.check_device(chosen.device, code)
+    folder = options.folder or Path(chosen.package)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ProjectError(f"{folder} is not an empty folder; name a new one with --folder, or use update")
+    notes = [note for note in (names.check_with_torch(chosen.device), *_missing_tools()) if note]
+    project = files.make(chosen, options.step)
+    for path, text in {**project.files, files.RECORD: files.record_of(project)}.items():
+        update.write(folder / path, text)
+    print(_WRITTEN.format(count=len(project.files), folder=folder, step=options.step, typed=typed))
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    return DONE
+
+
+def _missing_tools() -> list[str]:
+    """Returns a line for each tool that a build needs and that this machine lacks."""
+    compilers = [os.environ["CXX"].split()[0]] if os.environ.get("CXX") else ["c++", "g++", "clang++", "cl"]
+    found = []
+    if not any(map(which, compilers)):
+        found.append(f"there is no C++ compiler ({', '.join(compilers)}): the build needs one with C++20")
+    modules = {"cmake": "cmake", "ninja": "ninja", "scikit_build_core": "scikit-build-core"}
+    absent = [name for module, name in modules.items() if find_spec(module) is None and which(name) is None]
+    if absent:
+        found.append(f"the build also needs: pip install {' '.join(absent)}")
+    return found
+
+
+def _update(options: argparse.Namespace) -> int:
+    before = files.read_record(options.folder)
+    if files.is_newer(before.written_by):
+        raise ProjectError(
+            f"the project was written by openreg-doctor {before.written_by}, and this is {files.own_version()}; "
+            "install that one or a newer one"
+        )
+    step = options.step or before.step
+    if step < before.step:
+        raise ProjectError(f"the project is one of step {before.step}; an update does not go back to step {step}")
+    after = files.make(before.names, step)
+    planned = update.plan(options.folder, before, after)
+    update.carry_out(options.folder, planned, {files.RECORD: files.record_of(after)})
+    for what, paths in {
+        "added": planned.added,
+        "replaced, as you had not changed it": planned.replaced,
+        "merged with your changes": planned.merged,
+        "removed": planned.removed,
+        "kept as you have it, deleted or changed, and the template changed it, too": planned.kept,
+        "CONFLICT, marked in the file": planned.conflicts,
+    }.items():
+        for path in paths:
+            print(f"{path}: {what}")
+    if planned.conflicts:
+        print("decide between both sides of each mark <<<<<<<, then build and test", file=sys.stderr)
+        return CONFLICTS
+    print("up to date" if not planned.texts and not planned.removed else "updated; now build and test")
+    return DONE

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Merges a newer project into one that its author has changed.
+
+For each file there are three texts: as it was written, as it is now, and as it would be written today. Where the author
+or the template has changed nothing, the other's text is taken. Otherwise git merges both, line by line, and marks what
+it cannot.
+
+The first of these texts is in the project's own record. Copier and similar tools get it from the git history of a
+template's repository, which a package that was installed from a wheel does not have.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import which
+
+from .files import Project
+from .names import ProjectError
+
+_MARKER = re.compile(r"(?m)^(<<<<<<<|>>>>>>>) ")
+
+
+@dataclass
+class Update:
+    """What an update does. Paths are relative to the project."""
+
+    texts: dict[str, str] = field(default_factory=dict)  # of the files to write
+    added: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)  # which the author had not changed
+    merged: list[str] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)  # merged, with marks where the author has to choose
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)  # the author deleted it, or changed what is removed: left as it is
+
+
+def plan(folder: Path, before: Project, after: Project) -> Update:
+    """Returns what to do in a project's folder. Writes nothing. Raises ProjectError if nothing can be done."""
+    if which("git") is None:
+        raise ProjectError("the update needs git, to merge your changes; install git")
+    update = Update()
+    current = {path: _read(folder / path) for path in sorted({*before.files, *after.files})}
+    unfinished = [path for path, text in current.items() if text is not None and _MARKER.search(text)]
+    if unfinished:
+        raise ProjectError(
+            f"{', '.join(unfinished)}: has marks of an earlier conflict; decide what stays, and delete the lines with "
+            "<<<<<<<, ======= and >>>>>>>"
+        )
+    for path, now in current.items():
+        _plan_file(update, path, before.files.get(path), now, after.files.get(path))
+    return update
+
+
+def _plan_file(update: Update, path: str, base: str | None, now: str | None, new: str | None) -> None:
+    if now == new or base == new:
+        return  # is up to date already, or has only changes of the author
+    if new is None:
+        (update.removed if now == base else update.kept).append(path)
+    elif now is None and base is not None:
+        update.kept.append(path)
+    elif now is None:
+        update.added.append(path)
+        update.texts[path] = new
+    elif now == base:
+        update.replaced.append(path)
+        update.texts[path] = new
+    else:
+        text, clean = _merge(now, base or "", new)
+        (update.merged if clean else update.conflicts).append(path)
+        update.texts[path] = text
+
+
+def _merge(now: str, base: str, new: str) -> tuple[str, bool]:
+    """Returns the merged text, and whether it is without conflicts."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, text in (("now", now), ("base", base), ("new", new)):
+            (folder / file).write_bytes(text.encode())
+        command = ["git", "merge-file", "--stdout", "--diff3"]
+        for label in ("yours", "as it was written", "update"):
+            command += ["-L", label]
+        done = subprocess.run([*command, "now", "base", "new"], cwd=folder, capture_output=True, check=False)
+    if not 0 <= done.returncode < 128:  # otherwise the number of conflicts
+        raise ProjectError(f"git merge-file ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return done.stdout.decode(), done.returncode == 0
+
+
+def carry_out(folder: Path, update: Update, record: Mapping[str, str]) -> None:
+    """Writes and deletes files, and the record last, so that an interrupted update can be repeated."""
+    for path, text in {**update.texts, **record}.items():
+        write(folder / path, text)
+    for path in update.removed:
+        (folder / path).unlink()
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file, with the ends of lines that it had."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    windows = path.is_file() and b"\r\n" in path.read_bytes()
+    path.write_text(text, "utf-8", newline="\r\n" if windows else "\n")
+
+
+def _read(path: Path) -> str | None:
+    """Returns the text of a file, with lines that end as in the record, or None without a file."""
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectError(f"{path} cannot be read as text: {error}") from error

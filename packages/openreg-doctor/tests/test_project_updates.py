@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`update` brings what the templates changed into a project, and keeps what its author changed."""
+
+import json
+
+import pytest
+
+from openreg_doctor.launch import run
+from openreg_doctor.projects import files, update
+from openreg_doctor.projects.files import RECORD, Project
+from openreg_doctor.projects.names import Names, ProjectError
+
+NAMES = Names("torch-aurora", "aurora")
+GUARD, PROJECT = "csrc/guard.cpp", "pyproject.toml"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A project of step 3, as this version writes it."""
+    write(tmp_path, files.make(NAMES, 3))
+    return tmp_path
+
+
+def write(folder, project):
+    for path, text in {**project.files, RECORD: files.record_of(project)}.items():
+        update.write(folder / path, text)
+
+
+def replace(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def pretend_older(folder, path, today, before):
+    """Changes a file and the record, as if an older version had written other text."""
+    project = files.read_record(folder)
+    texts = dict(project.files)
+    assert today in texts[path]
+    texts[path] = texts[path].replace(today, before)
+    write(folder, Project(project.names, project.step, texts))
+
+
+def updated(folder, *arguments):
+    return run(["update", str(folder), *map(str, arguments)], "python -m openreg_doctor")
+
+
+def texts(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_without_a_change_of_the_templates_nothing_is_written(folder, capsys):
+    replace(folder / GUARD, "namespace aurora {", "// mine\nnamespace aurora {")
+    before = texts(folder)
+    assert updated(folder) == 0
+    assert texts(folder) == before
+    assert capsys.readouterr().out == "up to date\n"
+
+
+def test_a_file_that_the_author_left_alone_is_replaced(folder, capsys):
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    assert updated(folder) == 0
+    assert (folder / PROJECT).read_text("utf-8") == files.make(NAMES, 3).files[PROJECT]
+    assert files.read_record(folder) == files.make(NAMES, 3)
+    assert f"{PROJECT}: replaced, as you had not changed it" in capsys.readouterr().out
+
+
+def test_changes_of_other_lines_are_merged(folder, capsys):
+    pretend_older(folder, GUARD, "// How PyTorch switches devices", "// Switches devices")
+    replace(folder / GUARD, "C10_REGISTER_GUARD_IMPL", "// mine\nC10_REGISTER_GUARD_IMPL")
+    assert updated(folder) == 0
+    text = (folder / GUARD).read_text("utf-8")
+    assert "// How PyTorch switches devices" in text
+    assert "// mine\nC10_REGISTER_GUARD_IMPL" in text
+    assert f"{GUARD}: merged with your changes" in capsys.readouterr().out
+    assert updated(folder) == 0
+    assert (folder / GUARD).read_text("utf-8") == text
+
+
+def test_changes_of_the_same_line_are_marked_and_listed(folder, capsys):
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    replace(folder / PROJECT, 'version = "0.0.9"', 'version = "7.0"')
+    assert updated(folder) == 1
+    assert (
+        '<<<<<<< yours\nversion = "7.0"\n||||||| as it was written\nversion = "0.0.9"\n'
+        '=======\nversion = "0.1.0"\n>>>>>>> update\n'
+    ) in (folder / PROJECT).read_text("utf-8")
+    printed = capsys.readouterr()
+    assert f"{PROJECT}: CONFLICT, marked in the file" in printed.out
+    assert "decide between both sides" in printed.err
+
+
+def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    replace(folder / PROJECT, 'version = "0.0.9"', 'version = "7.0"')
+    assert updated(folder) == 1
+    before = texts(folder)
+    assert updated(folder) == 2
+    assert f"update: {PROJECT}: has marks of an earlier conflict" in capsys.readouterr().err
+    assert texts(folder) == before
+
+
+def test_a_later_step_adds_its_files_and_keeps_changes(folder, capsys):
+    replace(folder / "csrc/fallback.cpp", "namespace aurora {", "// mine\nnamespace aurora {")
+    replace(folder / "src/torch_aurora/aurora.py", '"""Whether the device can be used."""', '"""Mine."""')
+    assert updated(folder, "--step", 6) == 0
+    wanted = files.make(NAMES, 6)
+    assert files.read_record(folder) == wanted
+    changed = {path for path, text in wanted.files.items() if (folder / path).read_text("utf-8") != text}
+    assert changed == {"csrc/fallback.cpp", "src/torch_aurora/aurora.py"}
+    module = (folder / "src/torch_aurora/aurora.py").read_text("utf-8")
+    assert '"""Mine."""' in module
+    assert "def get_rng_state" in module
+    assert "csrc/queue.cpp: added" in capsys.readouterr().out
+
+
+def test_a_file_that_the_author_deleted_stays_deleted(folder, capsys):
+    pretend_older(folder, "check.py", "assert", "Assert")
+    (folder / "check.py").unlink()
+    assert updated(folder) == 0
+    assert not (folder / "check.py").exists()
+    assert "check.py: kept as you have it, deleted or changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_file_that_the_templates_dropped_is_deleted_unless_the_author_changed_it(folder, changed, capsys):
+    project = files.make(NAMES, 3)
+    write(folder, Project(NAMES, 3, {**project.files, "csrc/old.cpp": "// old\n"}))
+    if changed:
+        (folder / "csrc/old.cpp").write_text("// mine\n", "utf-8")
+    assert updated(folder) == 0
+    assert (folder / "csrc/old.cpp").exists() == changed
+    assert f"csrc/old.cpp: {'kept as you have it' if changed else 'removed'}" in capsys.readouterr().out
+
+
+def test_a_file_of_the_author_where_the_update_adds_one_is_not_overwritten(folder):
+    (folder / "csrc/relu.cpp").write_text("// mine\n", "utf-8")
+    assert updated(folder, "--step", 4) == 1
+    text = (folder / "csrc/relu.cpp").read_text("utf-8")
+    assert text.startswith("<<<<<<< yours\n// mine\n")
+    assert files.make(NAMES, 4).files["csrc/relu.cpp"] in text
+
+
+def test_the_ends_of_lines_stay_as_they_are(folder):
+    pretend_older(folder, GUARD, "// How PyTorch switches devices", "// Switches devices")
+    text = (folder / GUARD).read_bytes().replace(b"#pragma once", b"").replace(b"C10_REG", b"// mine\nC10_REG")
+    (folder / GUARD).write_bytes(text.replace(b"\n", b"\r\n"))
+    assert updated(folder) == 0
+    merged = (folder / GUARD).read_bytes()
+    assert b"// How PyTorch switches devices" in merged
+    assert merged.count(b"\r\n") == merged.count(b"\n")
+
+
+def test_an_interrupted_update_can_be_repeated(folder):
+    pretend_older(folder, GUARD, "// How PyTorch switches devices", "// Switches devices")
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    replace(folder / PROJECT, "[project]", "# mine\n[project]")
+    planned = update.plan(folder, files.read_record(folder), files.make(NAMES, 3))
+    first, *_ = planned.texts
+    update.write(folder / first, planned.texts[first])
+    assert updated(folder) == 0
+    assert "# mine\n[project]" in (folder / PROJECT).read_text("utf-8")
+    assert (folder / GUARD).read_text("utf-8") == files.make(NAMES, 3).files[GUARD]
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (None, f"has no {RECORD}"),
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"x": 1}}), "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "files": {}}), "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"../x": []}}), "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"/x": []}}), "is damaged"),
+    ],
+)
+def test_a_folder_without_a_sound_record_is_refused(folder, record, said, capsys):
+    (folder / RECORD).unlink()
+    if record is not None:
+        (folder / RECORD).write_text(record, "utf-8")
+    before = texts(folder)
+    assert updated(folder) == 2
+    assert said in capsys.readouterr().err
+    assert texts(folder) == before
+
+
+@pytest.mark.parametrize(("own", "code"), [("2.13.1", 2), ("2.15.0", 0), ("2.16.0.dev1", 0), ("", 0)])
+def test_an_older_version_than_that_which_wrote_the_project_is_refused(folder, own, code, monkeypatch, capsys):
+    project = json.loads((folder / RECORD).read_text("utf-8"))
+    (folder / RECORD).write_text(json.dumps({**project, "version": "2.15.0"}), "utf-8")
+    monkeypatch.setattr(files, "own_version", lambda: own)
+    assert updated(folder) == code
+    said = "update: the project was written by openreg-doctor 2.15.0, and this is 2.13.1; install"
+    assert (said in capsys.readouterr().err) == (code == 2)
+
+
+def test_a_step_back_is_refused(folder, capsys):
+    assert updated(folder, "--step", 4) == 0
+    before = texts(folder)
+    assert updated(folder, "--step", 3) == 2
+    assert "does not go back to step 3" in capsys.readouterr().err
+    assert texts(folder) == before
+
+
+def test_without_git_nothing_is_changed(folder, monkeypatch, capsys):
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    before = texts(folder)
+    monkeypatch.setattr(update, "which", lambda program: None)
+    assert updated(folder) == 2
+    assert "update: the update needs git" in capsys.readouterr().err
+    assert texts(folder) == before
+
+
+def test_a_file_that_is_no_text_is_refused(folder):
+    (folder / GUARD).write_bytes(b"\xff\xfe")
+    with pytest.raises(ProjectError, match=r"guard\.cpp cannot be read as text"):
+        update.plan(folder, files.read_record(folder), files.make(NAMES, 4))

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`new` writes a complete project under the user's names, and refuses what cannot become one.
+
+That such a project builds, and passes its own tests, is shown by `nox -s tutorial`.
+"""
+
+import re
+
+import pytest
+
+from openreg_doctor.launch import run
+from openreg_doctor.projects import command, files, names
+from openreg_doctor.projects.names import Names, ProjectError
+
+NAMES = [Names("torch-aurora", "aurora"), Names("borealis_backend", "borealis"), Names("Acme.npu", "acme_npu")]
+STEPS = range(files.FIRST, files.LAST + 1)
+
+
+@pytest.fixture
+def without_torch(monkeypatch):
+    """Saves the seconds in which a process imports torch to ask it about a name."""
+    monkeypatch.setattr(names, "check_with_torch", lambda device: "")
+
+
+def new(*arguments):
+    return run(["new", *map(str, arguments)], "python -m openreg_doctor")
+
+
+def files_in(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_tutorials_names_become_the_users():
+    text = 'torch-pocket torch_pocket "pocket" pocketMalloc POCKET_LAUNCH_BLOCKING PocketOps pccl'
+    assert NAMES[2].substituted(text) == (
+        'Acme.npu acme_npu "acme_npu" acme_npuMalloc ACME_NPU_LAUNCH_BLOCKING AcmeNpuOps acme_npu_ccl'
+    )
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("chosen", NAMES, ids=lambda chosen: chosen.package)
+def test_a_project_has_every_file_of_its_step_and_no_trace_of_the_tutorials_names(chosen, step):
+    templates, project = files.templates(step), files.make(chosen, step)
+    assert len(project.files) == len(templates)
+    for path, text in {**project.files, files.RECORD: files.record_of(project)}.items():
+        assert not re.search("pocket|pccl", f"{path}\n{text}", re.IGNORECASE), path
+    assert set(project.files) == {chosen.substituted(path) for path in templates}
+    assert f"src/{chosen.module}/{chosen.device}.py" in project.files
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_project_builds_the_sources_that_it_has(step):
+    project = files.make(NAMES[0], step).files
+    built = set(re.findall(r"csrc/\w+\.cpp", project["CMakeLists.txt"]))
+    assert built == {path for path in project if path.endswith(".cpp")}
+    included = re.findall(r'#include "(\w+\.h)"', "".join(project[path] for path in built))
+    assert {f"csrc/{name}" for name in included} == {path for path in project if path.endswith(".h")}
+    assert 'name = "torch-aurora"' in project["pyproject.toml"]
+
+
+def test_a_project_has_the_known_failures_of_its_own_step():
+    for name in ("tests/conformance.toml", "tests/doctor.txt"):
+        lists = {step: files.templates(step)[name] for step in STEPS}
+        assert lists[3] == lists[5]
+        assert lists[7] == lists[9]
+        assert len({lists[5], lists[6], lists[7]}) == 3
+    assert not any("known_failures" in path for step in STEPS for path in files.templates(step))
+
+
+def test_the_command_writes_the_project_and_its_record(without_torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert new("torch-aurora", "--device", "aurora") == 0
+    folder = tmp_path / "torch-aurora"
+    project = files.make(NAMES[0], files.DEFAULT)
+    assert files_in(folder) == {*project.files, files.RECORD}
+    assert all((folder / path).read_text("utf-8") == text for path, text in project.files.items())
+    assert files.read_record(folder) == project
+    printed = capsys.readouterr().out
+    assert "pip install --no-build-isolation ." in printed
+    assert "python -m openreg_doctor update" in printed
+
+
+def test_an_empty_folder_and_another_step_can_be_chosen(without_torch, tmp_path):
+    assert new("torch-aurora", "--device", "aurora", "--step", 3, "--folder", tmp_path) == 0
+    assert files_in(tmp_path) == {*files.make(NAMES[0], 3).files, files.RECORD}
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "folder/mine.txt"])
+def test_a_folder_with_files_stays_as_it_is(without_torch, tmp_path, name, capsys):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine", "utf-8")
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"new: {tmp_path} is not an empty folder")
+    assert new("torch-aurora", "--device", "aurora", "--folder", mine) == 2
+    assert capsys.readouterr().err.startswith(f"new: {mine} is not an empty folder")
+    assert files_in(tmp_path) == {name}
+    assert mine.read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        ("cuda", "is a device of PyTorch itself"),
+        ("cpu", "is a device of PyTorch itself"),
+        ("meta", "is a device of PyTorch itself"),
+        ("privateuseone", "is a device of PyTorch itself"),
+        ("Aurora", "PyTorch takes small letters"),
+        ("1aurora", "PyTorch takes small letters"),
+        ("npu1", "PyTorch takes small letters"),
+        ("aurora:0", "PyTorch takes small letters"),
+        ("_aurora", "PyTorch takes small letters"),
+        ("", "PyTorch takes small letters"),
+        ("class", "is a word of Python or C++"),
+        ("match", "is a word of Python or C++"),
+        ("namespace", "is a word of Python or C++"),
+        ("linux", "is a word of Python or C++"),
+        ("torch", "is a word of the project's own code"),
+        ("std", "is a word of the project's own code"),
+        ("allocator", "is a word of the project's own code"),
+    ],
+)
+def test_a_device_that_cannot_have_its_name_is_refused(device, reason, tmp_path, capsys):
+    folder = tmp_path / "project"
+    assert new("torch-aurora", "--device", device, "--folder", folder) == 2
+    assert capsys.readouterr().err.startswith(f"new: {device!r} is")
+    assert not folder.exists()
+    with pytest.raises(ProjectError, match=re.escape(reason)):
+        names.check_device(device, files.templates(9).values())
+
+
+@pytest.mark.parametrize(
+    ("package", "reason"),
+    [
+        ("torch aurora", "is not the name of a distribution"),
+        ("-aurora", "is not the name of a distribution"),
+        ("aurora-", "is not the name of a distribution"),
+        ("aurorä", "is not the name of a distribution"),
+        ("../aurora", "is not the name of a distribution"),
+        ("", "is not the name of a distribution"),
+        ("3d-aurora", "'3d_aurora' is no name in Python"),
+        ("class", "'class' is no name in Python"),
+        ("json", "would replace the module 'json'"),
+        ("Torch", "would replace the module 'torch'"),
+    ],
+)
+def test_a_package_that_cannot_have_its_name_is_refused(package, reason, tmp_path):
+    with pytest.raises(ProjectError, match=re.escape(reason)):
+        names.check_package(package)
+    assert new("--device", "aurora", "--folder", tmp_path / "project", "--", package) == 2
+    assert not (tmp_path / "project").exists()
+
+
+@pytest.mark.parametrize("name", ["nn", "half"])  # a module of torch, and a method of tensors
+def test_a_name_that_torch_uses_is_refused(name):
+    with pytest.raises(ProjectError, match=rf"'{name}' is a name of PyTorch already: \w+\.{name};"):
+        names.check_with_torch(name)
+
+
+def test_a_name_that_torch_does_not_use_is_accepted():
+    assert names.check_with_torch("aurora") == ""
+
+
+def test_without_torch_the_command_says_what_it_did_not_check(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(names, "find_spec", lambda module: None)
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    assert "note: torch is not installed: whether PyTorch uses the name 'aurora'" in capsys.readouterr().err
+
+
+def test_a_torch_that_cannot_be_imported_is_no_reason_against_a_name(monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text("raise RuntimeError('broken')", "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert names.check_with_torch("nn").startswith("torch cannot be imported: whether PyTorch uses the name 'nn'")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "note"), [(None, "there is no C++ compiler (c++, g++, clang++, cl)"), ("mycc -O2", "(mycc)")]
+)
+def test_a_missing_compiler_is_noted(compiler, note, without_torch, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "which", lambda program: None)
+    monkeypatch.delenv("CXX", raising=False)
+    if compiler:
+        monkeypatch.setenv("CXX", compiler)
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    assert note in capsys.readouterr().err
+
+
+def test_missing_build_tools_are_noted(without_torch, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "which", {"g++": "/usr/bin/g++", "cmake": "/usr/bin/cmake"}.get)
+    monkeypatch.setattr(command, "find_spec", lambda module: None)
+    monkeypatch.delenv("CXX", raising=False)
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    assert capsys.readouterr().err == "note: the build also needs: pip install ninja scikit-build-core\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("torch-aurora",), ("torch-aurora", "--device", "aurora", "--step", "2"), ("a", "b", "--device", "aurora")],
+)
+def test_incomplete_or_unknown_arguments_are_refused(arguments, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert new(*arguments) == 2
+    assert "usage: python -m openreg_doctor" in capsys.readouterr().err
+    assert not files_in(tmp_path)
+
+
+def test_an_installation_without_the_tutorial_is_reported(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(files, "_folder", lambda: tmp_path)
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path / "project") == 2
+    assert "lacks its folder tutorial/step1; install it again" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_reported(without_torch, tmp_path, capsys):
+    (tmp_path / "file").write_text("", "utf-8")
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path / "file" / "project") == 2
+    assert capsys.readouterr().err.startswith("new: ")
+
+
+def test_the_doctor_itself_keeps_its_options(capsys):
+    assert run(["--device", "cuda"], "python -m openreg_doctor") == 2
+    assert "one of PyTorch's own devices" in capsys.readouterr().err
