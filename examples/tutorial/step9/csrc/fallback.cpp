@@ -35,7 +35,17 @@ void convolution_backward(const c10::OperatorHandle& op, torch::jit::Stack* stac
   fallback(any_device, stack);
 }
 
+// Batch normalization changes its running statistics. Its schema does not say so, and the fallback would not copy them
+// back. That of another operator does, which takes the same arguments.
+void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static const c10::OperatorHandle with_statistics = find("aten::_native_batch_norm_legit");
+  const c10::IValue& running_mean = torch::jit::peek(*stack, 3, op.schema().arguments().size());
+  const bool has_statistics = running_mean.isTensor() && running_mean.toTensor().defined();
+  fallback(has_statistics ? with_statistics : op, stack);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("native_batch_norm", torch::CppFunction::makeFromBoxedFunction<&batch_norm>());
   library.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution>());
   library.impl("convolution_backward_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution_backward>());
 }
