@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: BSD-3-Clause Finds poison that reaches the host: values that were computed from memory that
-// nothing wrote. With OPENREG_POISON=1, the allocator fills new and released memory with the poison pattern.
-//
-// The poison byte 0xFF makes each floating-point number a NaN with all bits of its payload set. Arithmetic keeps the
-// payload of a NaN operand (IEEE 754-2019, 6.2.3), while a NaN that arithmetic itself produces has only the quiet bit
-// of the payload set. A conversion keeps at least the upper 7 bits of the payload, those of bfloat16. So a
-// floating-point value on the host with these bits set comes from poisoned memory, through any number of operators that
-// keep NaNs.
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds poison that reaches the host: values that were computed from memory that nothing wrote. With OPENREG_POISON=1,
+// the allocator fills new and released memory with the poison pattern. The poison byte 0xFF makes each floating-point
+// number a NaN with all bits of its payload set. Arithmetic keeps the payload of a NaN operand (IEEE 754-2019, 6.2.3),
+// while a NaN that arithmetic itself produces has only the quiet bit of the payload set. A conversion keeps at least
+// the upper 7 bits of the payload, those of bfloat16. So a floating-point value on the host with these bits set comes
+// from poisoned memory, through any number of operators that keep NaNs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause A flat buffer is one contiguous tensor with the values of several tensors, as
-// in DDP and FSDP. Copies are enqueued on the current stream.
+// SPDX-License-Identifier: BSD-3-Clause
+// A flat buffer is one contiguous tensor with the values of several tensors, as in DDP and FSDP. Copies are enqueued on
+// the current stream.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause The fallback: a boxed kernel that runs on the CPU those operators that have no
-// kernel for this device.
+// SPDX-License-Identifier: BSD-3-Clause
+// The fallback: a boxed kernel that runs on the CPU those operators that have no kernel for this device.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause Differences between the releases of PyTorch that this source supports. Each is
-// a function that hides a change of an interface, or a macro for something that only some releases have. To drop a
-// release, delete its branches.
+// SPDX-License-Identifier: BSD-3-Clause
+// Differences between the releases of PyTorch that this source supports. Each is a function that hides a change of an
+// interface, or a macro for something that only some releases have. To drop a release, delete its branches.
 #pragma once
 
 #include <ATen/core/Tensor.h>

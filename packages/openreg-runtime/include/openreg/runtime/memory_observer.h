@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Callbacks for events of the caching allocator of device memory, for tools such as openreg-sanitizer. Several
-// observers may subscribe at once, in addition to PyTorch's own profiler, history and statistics.
+// Callbacks for events of the caching allocator of device memory, for tools such as sanitizers. Several observers may
+// subscribe at once, in addition to PyTorch's own profiler, history and statistics.
 #pragma once
 
 #include <cstddef>

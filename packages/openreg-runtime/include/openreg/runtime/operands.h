@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operands: the memory ranges that a launch reads and writes. The driver reports them to observers, such as the
-// sanitizer (openreg-sanitizer) and the predictions of performance (openreg-predict).
+// Operands: the memory ranges that a launch reads and writes. The driver reports them to observers, such as
+// sanitizers and the prediction of performance.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: BSD-3-Clause Hooks and queries for tools such as sanitizers, which need more than the
-// callbacks of orSubscribe() (openreg.h) report: the tensors behind operands, the reason of a call of the driver,
-// allocations of pinned memory, and red zones. An observer is a tool that has called orSubscribe().  A red zone is a
-// range of bytes after an allocation, by which a tool detects kernels that write beyond it.
+// SPDX-License-Identifier: BSD-3-Clause
+// Hooks and queries for tools such as sanitizers, which need more than the callbacks of orSubscribe() (openreg.h)
+// report: the tensors behind operands, the reason of a call of the driver, allocations of pinned memory, and red zones.
+// An observer is a tool that has called orSubscribe(). A red zone is a range of bytes after an allocation, by which a
+// tool detects kernels that write beyond it.
 #pragma once
 
 #include <c10/core/ScalarType.h>
