@@ -124,6 +124,44 @@ def test_a_trace_without_references_is_no_replaced_profile(x):
     del profiler  # warnings are errors here
 
 
+# The kernel runs in Python, long enough to be at work when the profile ends. PyTorch synchronizes before that, but
+# another thread may launch in between: here the synchronization is left out.
+KERNEL_IN_PYTHON = """
+import ctypes, pathlib, threading
+import openreg_runtime
+from torch.profiler import ProfilerActivity, profile
+
+(path,) = pathlib.Path(openreg_runtime.__file__).parent.joinpath("lib").glob("*openreg.*")
+Function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+
+class Kernel(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("function", Function), ("state", ctypes.c_void_p), ("release", ctypes.c_void_p)
+    ]
+
+@Function
+def count(state, message, size):
+    began.set()
+    return sum(0 for _ in range(10_000_000))
+
+began = threading.Event()
+torch.ones(4, device="openreg")
+profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+profiler.start()
+assert ctypes.CDLL(str(path)).orLaunchKernel(None, ctypes.byref(Kernel(b"count", count, None, None))) == 0
+began.wait()
+profiler.profiler.use_device = None
+profiler.stop()
+torch.openreg.synchronize()
+print("stopped")
+"""
+
+
+def test_a_profile_that_ends_while_a_kernel_in_python_runs_leaves_it_the_gil(python):
+    result = python(KERNEL_IN_PYTHON)
+    assert result.stdout == "stopped\n", result.stderr
+
+
 def test_a_profile_that_is_open_when_the_process_ends_does_no_harm(python):
     result = python("""
 from torch.profiler import ProfilerActivity, profile
