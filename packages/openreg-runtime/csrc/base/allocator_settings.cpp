@@ -6,10 +6,11 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
+
+#include "base/status_message.h"
 
 namespace openreg::runtime {
 
@@ -61,11 +62,11 @@ const char* variable() {
   return "PYTORCH_HIP_ALLOC_CONF";
 }
 
-// Returns the message of `error` without its final period. Also removes the text that c10 puts before the message for a
-// value that it cannot split: a failed assertion, its place in the source, and a request to report a bug.
-std::string reason(const std::exception& error) {
-  const auto* known = dynamic_cast<const c10::Error*>(&error);
-  std::string text = known != nullptr ? known->what_without_backtrace() : error.what();
+// Returns the text of the exception that the calling catch block handles, without its final period. Also removes the
+// text that c10 puts before the message for a value that it cannot split: a failed assertion, its place in the source,
+// and a request to report a bug.
+std::string reason() {
+  std::string text = current_exception_text();
   const std::string call = "please report a bug to PyTorch. ";
   const size_t found = text.find(call);
   text.erase(0, found == std::string::npos ? 0 : found + call.size());
@@ -73,10 +74,11 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-[[noreturn]] void refuse(const std::exception& error) {
+// Throws c10::ValueError for the variable, with the reason() of the exception that the calling catch block handles.
+[[noreturn]] void refuse() {
   const char* value = std::getenv(variable());
   TORCH_CHECK_VALUE(false, "environment variable ", variable(), "='", value == nullptr ? "" : value,
-                    "' is not accepted: ", reason(error),
+                    "' is not accepted: ", reason(),
                     "; correct it (the form is key:value,key:value) or unset it, and start the process again");
 }
 
@@ -85,8 +87,8 @@ std::string reason(const std::exception& error) {
 std::string current_settings() {
   try {
     return c10::CachingAllocator::getAllocatorSettings();
-  } catch (const std::exception& error) {
-    refuse(error);
+  } catch (...) {
+    refuse();
   }
 }
 
@@ -99,8 +101,8 @@ void read() {
   }
   try {
     parse(settings, "");
-  } catch (const std::exception& error) {
-    refuse(error);
+  } catch (...) {
+    refuse();
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "openreg/runtime/status.h"
 
+#include <exception>
 #include <string>
 
 #include "base/status_message.h"
@@ -16,6 +17,18 @@ std::string take_message(orError_t status) {
   std::string message = orGetLastErrorMessage();
   orGetLastError();
   return status == orErrorLaunchFailure ? message + " (torch.openreg.reset_device())" : message;
+}
+
+const char* current_exception_text() noexcept {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
 }
 
 void throw_status(orError_t status, c10::SourceLocation location) {

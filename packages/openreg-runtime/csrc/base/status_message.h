@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The texts of errors that calls of the driver return.
+// The texts of errors that calls of the driver return, and of exceptions.
 #pragma once
 
 #include <string>
@@ -12,5 +12,9 @@ namespace openreg::runtime {
 // that repairs the failure, if there is one. Clears the driver's last error of the thread, because the caller reports
 // it. For orErrorNotReady, which is no failure, returns the text of the code and clears nothing.
 std::string take_message(orError_t status);
+
+// Returns the text of the exception that the calling catch block handles, without c10's backtrace. Valid until the end
+// of that block. Allocates nothing, because the host may be out of memory.
+const char* current_exception_text() noexcept;
 
 }  // namespace openreg::runtime

@@ -12,6 +12,7 @@
 
 #include "base/enqueue.h"
 #include "base/settings.h"
+#include "base/status_message.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 
@@ -95,15 +96,7 @@ void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* o
 }
 
 orError_t describe_exception(char* message, size_t message_size) noexcept {
-  try {
-    throw;
-  } catch (const c10::Error& error) {
-    std::snprintf(message, message_size, "%s", error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    std::snprintf(message, message_size, "%s", error.what());
-  } catch (...) {
-    std::snprintf(message, message_size, "an exception that is not a std::exception");
-  }
+  std::snprintf(message, message_size, "%s", current_exception_text());
   return orErrorLaunchFailure;
 }
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <new>
 
 #include "base/enqueue.h"
@@ -60,10 +59,8 @@ orError_t guarded(const char* function, Body&& body) noexcept {
     return fail(orErrorMemoryAllocation, "%s: the host is out of memory; end other programs", function);
   } catch (const c10::AcceleratorError& error) {
     return fail(static_cast<orError_t>(error.get_error_code()), "%s", error.what_without_backtrace());
-  } catch (const c10::Error& error) {
-    return fail(cause(), "%s: %s", function, error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    return fail(orErrorUnknown, "%s: %s", function, error.what());
+  } catch (...) {
+    return fail(cause(), "%s: %s", function, current_exception_text());
   }
 }
 
