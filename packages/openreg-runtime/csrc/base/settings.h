@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The environment variables that the runtime library reads. The driver reads its own in driver/base/settings.h.
+// The environment variables that the runtime library reads. The driver reads its own in driver/base/settings.h, among
+// them OPENREG_POISON, too.
 #pragma once
 
 namespace openreg::runtime {
@@ -10,8 +11,8 @@ struct RuntimeSettings {
   int num_threads;  // OPENREG_NUM_THREADS: threads of the compute engine's kernels; 0 if unset: PyTorch's default
 };
 
-// Returns the settings, which the first call reads. Throws c10::ValueError if a variable is invalid, with its name, its
-// value and the accepted form. Thread-safe.
+// Returns the settings, which the first call reads. Throws c10::ValueError if OPENREG_NUM_THREADS is invalid, with its
+// name, its value and the accepted form. Thread-safe.
 const RuntimeSettings& settings();
 
 }  // namespace openreg::runtime

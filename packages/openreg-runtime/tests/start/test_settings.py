@@ -28,6 +28,8 @@ REFUSED = [
     ("OPENREG_DEVICE_MEMORY", "8 apples", "a size from 2MiB to 1024GiB"),
     ("OPENREG_DEVICE_MEMORY", "-1", "a size from 2MiB to 1024GiB"),
     ("OPENREG_LAUNCH_BLOCKING", "yes", "0 or 1"),
+    ("OPENREG_POISON", "2", "0 or 1"),
+    ("OPENREG_POISON", "", "0 or 1"),
     ("OPENREG_NUM_THREADS", "0", "a whole number from 1 to 1024"),
     ("OPENREG_NUM_THREADS", "1025", "a whole number from 1 to 1024"),
     ("OPENREG_NUM_THREADS", "4 ", "a whole number from 1 to 1024"),
