@@ -2,27 +2,19 @@
 #include "fallback/statistics.h"
 
 #include <c10/util/Exception.h>
-#include <c10/util/env.h>
+
+#include "support/setting.h"
 
 namespace openreg::ops {
 
-namespace {
-
-FallbackMode read_mode() {
-  const std::string text = c10::utils::get_env("OPENREG_FALLBACK").value_or("allow");
-  return parse_fallback_mode(text, "environment variable OPENREG_FALLBACK");
-}
-
-}  // namespace
-
-FallbackMode parse_fallback_mode(const std::string& text, const char* source) {
+FallbackMode parse_fallback_mode(const std::string& text) {
   if (text == "allow") {
     return FallbackMode::kAllow;
   }
   if (text == "warn") {
     return FallbackMode::kWarn;
   }
-  TORCH_CHECK_VALUE(text == "error", source, "='", text, "' is not accepted; give allow, warn or error");
+  TORCH_CHECK_VALUE(text == "error", "fallback mode='", text, "' is not accepted; give allow, warn or error");
   return FallbackMode::kError;
 }
 
@@ -31,7 +23,8 @@ FallbackStatistics& FallbackStatistics::instance() {
   return *statistics;
 }
 
-FallbackStatistics::FallbackStatistics() : mode_(read_mode()) {}
+FallbackStatistics::FallbackStatistics()
+    : mode_(parse_fallback_mode(choice("OPENREG_FALLBACK", {"allow", "warn", "error"}))) {}
 
 FallbackMode FallbackStatistics::exchange_mode(FallbackMode mode) {
   return mode_.exchange(mode);

@@ -48,7 +48,7 @@ class FallbackStatistics {
   std::map<std::string, bool> warned_;
 };
 
-// Parses "allow", "warn" or "error". Throws c10::ValueError, with `source` and the accepted words, for any other text.
-FallbackMode parse_fallback_mode(const std::string& text, const char* source);
+// Parses "allow", "warn" or "error". Throws c10::ValueError, with the accepted words, for any other text.
+FallbackMode parse_fallback_mode(const std::string& text);
 
 }  // namespace openreg::ops

@@ -44,8 +44,7 @@ PYBIND11_MODULE(_minimal, module) {
       .def(py::init<const std::vector<std::string>&>(), py::arg("operators"))
       .def("release", &FallbackOverride::release);
   module.def(
-      "_parse_fallback_mode",
-      [](const std::string& text) { return static_cast<int>(parse_fallback_mode(text, "fallback mode")); },
+      "_parse_fallback_mode", [](const std::string& text) { return static_cast<int>(parse_fallback_mode(text)); },
       py::arg("text"));
   module.def(
       "_exchange_fallback_mode",

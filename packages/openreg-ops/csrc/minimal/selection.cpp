@@ -10,20 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "support/setting.h"
+
 namespace openreg::ops::minimal {
 
 namespace {
 
 constexpr const char* kNamespace = "aten::";
+constexpr const char* kSelection = "OPENREG_OPS";
 constexpr const char* kLeaveOut = "OPENREG_OPS_LEAVE_OUT";
 
 std::string text_left_out() {
   return c10::utils::get_env(kLeaveOut).value_or("");
-}
-
-const std::string& selected() {
-  static const std::string text = c10::utils::get_env("OPENREG_OPS").value_or("full");
-  return text;
 }
 
 const std::vector<std::string>& left_out() {
@@ -41,8 +39,7 @@ const std::vector<std::string>& left_out() {
 }  // namespace
 
 void check_settings() {
-  TORCH_CHECK_VALUE(selected() == "full" || selected() == "minimal", "environment variable OPENREG_OPS='", selected(),
-                    "' is not accepted; give full or minimal or unset it, and start the process again");
+  choice(kSelection, {"full", "minimal"});
   for (const std::string& name : left_out()) {
     const bool known =
         std::any_of(kSet.begin(), kSet.end(), [&](const char* ours) { return kNamespace + std::string(ours) == name; });
@@ -58,7 +55,8 @@ void check_settings() {
 }
 
 bool is_minimal_only() {
-  return selected() == "minimal";
+  static const bool is_minimal = c10::utils::get_env(kSelection) == "minimal";
+  return is_minimal;
 }
 
 bool is_excluded(const char* name) {
