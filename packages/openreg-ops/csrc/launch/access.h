@@ -27,11 +27,9 @@ constexpr orAccess access_by_type() {
   }
   return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;
 }
-// Returns the accesses by type of all parameters, in order.
+// The accesses by type of all parameters, in order.
 template <class... Args>
-constexpr std::array<orAccess, sizeof...(Args)> accesses_by_type() {
-  return {access_by_type<Args>()...};
-}
+constexpr std::array<orAccess, sizeof...(Args)> kAccessesByType = {access_by_type<Args>()...};
 
 // Returns true for operators that do not read the old content of the operands that they modify. A schema does not
 // contain this fact. `name` is the dispatcher's name, such as "aten::fill_".

@@ -7,6 +7,7 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
+#include <c10/macros/Macros.h>
 #include <c10/util/OptionalArrayRef.h>
 #include <c10/util/SmallVector.h>
 
@@ -237,9 +238,10 @@ struct OwnedArgument {
 template <size_t... Index, class... Args>
 class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Index, Args>... {
  public:
-  // `accesses` contains the access of the kernel to each argument.
-  OwnedArguments(runtime::AliasBuilder& aliases, [[maybe_unused]] const orAccess* accesses,
-                 const std::remove_reference_t<Args>&... args)
+  // `accesses` contains the access of the kernel to each argument. Not inlined, because the code is long, and
+  // launch_with_policy() contains three calls of it.
+  C10_NOINLINE OwnedArguments(runtime::AliasBuilder& aliases, [[maybe_unused]] const orAccess* accesses,
+                              const std::remove_reference_t<Args>&... args)
       : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
 
   // Returns `function(arguments...)`, with aliases in `storages` as tensors. Runs on the thread that executes the

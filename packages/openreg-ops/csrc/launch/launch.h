@@ -5,7 +5,7 @@
 //
 //   launch()              for functions written by hand; the types of the kernel's parameters imply its accesses
 //   launch_owned()        as launch(), but a schema implies the accesses: in-place overloads, lists of tensors
-//   launch_on_aliases()   for outputs whose layout the kernel must not change (launch/aliased_kernel_call.h)
+//   launch_with_outputs() as launch(), but a functor calls the kernel with the outputs: operators with a meta function
 //   launch_with_policy()  called by all of the above: decides whether the launch is synchronous (launch/sync_policy.h)
 //   runtime::launch()     enqueues a callable; launch_raw() calls it, too, with addresses (launch/raw_operands.h)
 #pragma once
@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "launch/access.h"
-#include "launch/aliased_kernel_call.h"
 #include "launch/arguments.h"
+#include "launch/launch_dtypes.h"
 #include "launch/sync_policy.h"
 #include "support/device_check.h"
 #include "support/outputs.h"
@@ -52,11 +52,20 @@ class OperandDeviceGuard {
   CurrentDeviceGuard current_;
 };
 
-// Returns the sync policy for a launch of the operator's kernel, which computes in the dtype of the first operand
-// (launch/sync_policy.h). Throws c10::Error as may_reject_dtype() does.
+// Returns the sync policy for a launch of the operator's kernel (launch/sync_policy.h), which computes in `dtype`, or
+// in the dtype of the first operand if `dtype` has no value. Throws c10::Error as may_reject_dtype() does.
+template <class... Args>
+SyncPolicy sync_policy_for_dtype(std::optional<c10::ScalarType> dtype, const Operator& op, const Args&... args) {
+  bool refuses = may_reject_dtype(op.name, op.traits, dtype, args...);
+  if constexpr ((is_mode<Args> || ...)) {
+    refuses |= may_reject_mode(op.name, op.traits, dtype, args...);
+  }
+  return sync_policy(op.traits, refuses, dtype, args...);
+}
+// Same as `sync_policy_for_dtype()`, except that the kernel computes in the dtype of the first operand.
 template <class... Args>
 SyncPolicy sync_policy_of(const Operator& op, const Args&... args) {
-  return sync_policy(op.traits, may_reject_dtype(op.name, op.traits, std::nullopt, args...), std::nullopt, args...);
+  return sync_policy_for_dtype(std::nullopt, op, args...);
 }
 
 // A kernel and the arguments that its launch owns.
@@ -85,13 +94,36 @@ void launch_owned(const Operator& op, c10::Device device, SyncPolicy policy, con
 template <class Result, class... Parameters, class... Args>
 void launch(const Operator& op, c10::Device device, SyncPolicy policy, Result (*kernel)(Parameters...),
             const Args&... args) {
-  constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
-  launch_owned<Parameters...>(op, device, policy, kAccesses.data(), kernel, args...);
+  launch_owned<Parameters...>(op, device, policy, kAccessesByType<Parameters...>.data(), kernel, args...);
 }
 // Same as `launch()` with a policy, except that the operator's traits determine the policy.
 template <class Result, class... Parameters, class... Args>
 void launch(const Operator& op, c10::Device device, Result (*kernel)(Parameters...), const Args&... args) {
   launch(op, device, sync_policy_of(op, args...), kernel, args...);
+}
+
+// The type of an output argument, for expansions of a pack of output indices.
+template <size_t>
+using OutputReference = at::Tensor&;
+
+// Launches `Runner()(op.name, kernel, outputs, args...)`. Runner is a functor that calls the kernel, such as RunKernel
+// in registration/structured.h. The kernel writes the outputs, some of which may be undefined. `computed` is the dtype
+// in which the kernel of a TensorIterator computes. Errors are those of launch_with_policy().
+template <class Runner, class Kernel, size_t kOutputs, class... Args>
+void launch_with_outputs(const Operator& op, c10::Device device, SyncPolicy policy, Kernel* kernel,
+                         const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
+                         const std::remove_reference_t<Args>&... args) {
+  [&]<size_t... Index>(std::index_sequence<Index...>) {
+    const auto run = [name = op.name, kernel, dtypes = LaunchDtypes(computed)](Args... operands,
+                                                                               OutputReference<Index>... aliases) {
+      std::array<at::Tensor, kOutputs> written{aliases...};
+      const c10::ScalarType dtype = dtypes.for_integers();
+      Runner()(name, kernel, written, converted(std::forward<Args>(operands), dtype)...);
+    };
+    launch_owned<Args..., OutputReference<Index>...>(op, device, policy,
+                                                     kAccessesByType<Args..., OutputReference<Index>...>.data(), run,
+                                                     args..., outputs[Index]...);
+  }(std::make_index_sequence<kOutputs>());
 }
 
 // Returns a new contiguous tensor on the current device if `wanted`. Otherwise returns an undefined tensor, which means

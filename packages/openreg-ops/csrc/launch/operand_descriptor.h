@@ -16,13 +16,9 @@ namespace openreg::ops {
 // descriptor, and the thread that executes the kernel calls make_tensor() once in each execution.
 class OperandDescriptor {
  public:
-  OperandDescriptor(const at::Tensor& operand, runtime::AliasBuilder& aliases) {
-    if (C10_LIKELY(is_plain(operand))) {
-      dense_ = aliases.describe(operand);
-    } else {
-      other_ = describe_other(operand, aliases);
-    }
-  }
+  OperandDescriptor(const at::Tensor& operand, runtime::AliasBuilder& aliases)
+      : other_(C10_LIKELY(is_plain(operand)) ? nullptr : describe_other(operand, aliases)),
+        dense_(other_ == nullptr ? aliases.describe(operand) : runtime::AliasDescriptor()) {}
 
   // Returns the alias. Throws c10::Error if an index of a sparse tensor is out of bounds (check_sparse_invariants()).
   at::Tensor& make_tensor(runtime::AliasStorages& storages) {
@@ -42,8 +38,8 @@ class OperandDescriptor {
   }
   static std::unique_ptr<Other> describe_other(const at::Tensor& operand, runtime::AliasBuilder& aliases);
 
+  std::unique_ptr<Other> other_;  // null for a strided tensor without a quantizer
   runtime::AliasDescriptor dense_;
-  std::unique_ptr<Other> other_;
 };
 
 }  // namespace openreg::ops

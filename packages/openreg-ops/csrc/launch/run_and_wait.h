@@ -42,8 +42,7 @@ void wait_for(const char* name, c10::Device device, Compute compute, const runti
 template <class... Args, class Kernel>
 auto run_kernel_and_wait(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::AliasBuilder aliases(name);
-  constexpr std::array<orAccess, sizeof...(Args)> kAccesses = accesses_by_type<Args...>();
-  OwnedArgumentsOf<Args...> owned(aliases, kAccesses.data(), args...);
+  OwnedArgumentsOf<Args...> owned(aliases, kAccessesByType<Args...>.data(), args...);
   std::invoke_result_t<Kernel, Args...> result{};
   const auto compute = [&] {
     runtime::AliasStorages storages;

@@ -46,9 +46,7 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
   Composite* composite;
   void (*check)(at::TensorList, Args...);  // throws c10::Error for operands that the operator rejects; may be null
 
-  // The overload with the signature that the dispatcher calls. `state` points to the ForeachOp.
-  static Result enter(const void* state, at::TensorList self, Args... args) {
-    const auto& [op, accesses, composite, check] = *static_cast<const ForeachOp*>(state);
+  Result operator()(at::TensorList self, Args... args) const {
     const c10::Device device = device_of(op.name, self, args...);
     const CurrentDeviceGuard current(device);
     if (check != nullptr) {
@@ -72,9 +70,9 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
           results[i].copy_(computed[i]);
         }
       };
-      constexpr auto kAccesses = accesses_by_type<OutputList, at::TensorList, Args...>();
-      launch_owned<OutputList, at::TensorList, Args...>(op, device, policy, kAccesses.data(), kernel,
-                                                        OutputList{outputs}, self, args...);
+      launch_owned<OutputList, at::TensorList, Args...>(op, device, policy,
+                                                        kAccessesByType<OutputList, at::TensorList, Args...>.data(),
+                                                        kernel, OutputList{outputs}, self, args...);
       return outputs;
     }
   }
@@ -85,10 +83,10 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
 template <auto kCheck, class... Ops>
 void foreach_ops(torch::Library& library, SchemaOf<Ops>*... composites) {
   const auto declare = [&]<class Op>(Op /*overload*/, SchemaOf<Op>* composite) {
-    using Schema = SchemaOf<Op>;
-    static const ForeachOp<Schema> forever{
-        {Op::name, {.checked = true}}, kAccessesOf<Op, Schema>.data(), composite, kCheck};
-    register_stateful<Op, Schema>(library, {}, &forever, &ForeachOp<Schema>::enter);
+    using Registered = ForeachOp<SchemaOf<Op>>;
+    static const Registered forever{
+        {Op::name, {.checked = true}}, kAccessesOf<Op, SchemaOf<Op>>.data(), composite, kCheck};
+    register_member<Op, &Registered::operator()>(library, {}, forever);
   };
   (declare(Ops(), composites), ...);
 }

@@ -13,6 +13,8 @@
 //   function.h      written by hand                                           minimal/
 //   non_strided.h   on other layouts, by PyTorch's functions for the CPU      none; it calls fallback/boxed_cpu_call.h
 //   cached_meta.h   on quantized tensors; a first call caches the metadata    none; it calls fallback/boxed_cpu_call.h
+//
+// overloads.h has the call of an operator that structured.h and unstructured.h share.
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -25,6 +27,7 @@
 #include <utility>
 
 #include "launch/kernel_traits.h"
+#include "launch/launch.h"
 
 namespace at::_ops {}
 namespace at::cpu {}
@@ -47,10 +50,6 @@ template <class Result, class... Args>
 constexpr size_t kOutputsOf<Result(Args...)> = 1;
 template <class... Outputs, class... Args>
 constexpr size_t kOutputsOf<std::tuple<Outputs...>(Args...)> = sizeof...(Outputs);
-
-// The type of an output argument, for expansions of a pack of output indices.
-template <size_t>
-using OutputReference = at::Tensor&;
 
 // The type that an out= overload with this number of outputs returns.
 template <class Indices>
@@ -86,17 +85,16 @@ constexpr bool kIsInplace = false;
 template <class Result, class First, class... Args>
 constexpr bool kIsInplace<Result(First, Args...)> = std::is_void_v<Result> || std::is_same_v<First, at::Tensor&>;
 
-// A functor for the dispatcher: a pointer to state, and a function that takes it as its first argument. All operators
-// of one signature share this type, because PyTorch's code for boxed calls is long and is instantiated for each type.
-// The state is never destroyed.
+// A functor for the dispatcher: a pointer to an object, and a function that takes it as its first argument. All
+// operators of one signature share this type, because PyTorch's code for boxed calls is long and is instantiated for
+// each type. The object is never destroyed.
 template <class Signature>
 struct StatefulKernel;
 template <class Result, class... Args>
 struct StatefulKernel<Result(Args...)> {
-  using StatefulFunction = Result(const void*, Args...);
-  const void* state;
-  StatefulFunction* call;
-  Result operator()(Args... args) const { return call(state, std::forward<Args>(args)...); }
+  const void* object;
+  Result (*call)(const void*, Args...);
+  Result operator()(Args... args) const { return call(object, std::forward<Args>(args)...); }
 };
 
 // A guard that sets the key and the library of registrations: they are for tensors of `key`, such as SparsePrivateUse1,
@@ -135,26 +133,28 @@ void register_out_overload(torch::Library& library, const c10::OperatorName& fun
 
 // The type of register_overload() and register_out_overload().
 using Register = void(torch::Library&, const c10::OperatorName&, const KernelTraits&, torch::CppFunction&&);
-// Makes a StatefulKernel and registers it by `enter`. Not inlined, because the code that makes a CppFunction is long
-// and identical for all operators of a signature.
+// Calls `enter` with the kernel. Not inlined, because the code that makes a CppFunction is long and identical for all
+// operators of a signature.
 template <class Signature>
-C10_NOINLINE void register_entry_as(torch::Library& library, Register* enter, const char* name, const char* overload,
-                                    const KernelTraits& traits, const void* state,
-                                    typename StatefulKernel<Signature>::StatefulFunction* call) {
-  enter(library, {name, overload}, traits, torch::CppFunction(StatefulKernel<Signature>{state, call}));
+C10_NOINLINE void register_stateful(torch::Library& library, Register* enter, const char* name, const char* overload,
+                                    const KernelTraits& traits, const StatefulKernel<Signature>& kernel) {
+  enter(library, {name, overload}, traits, torch::CppFunction(kernel));
 }
 
-// Same as `register_overload()` and `register_out_overload()`, except that the kernel is `call` with `state`.
-template <class Op, class Signature>
-void register_stateful(torch::Library& library, const KernelTraits& traits, const void* state,
-                       typename StatefulKernel<Signature>::StatefulFunction* call) {
-  register_entry_as<Signature>(library, &register_overload, Op::name, Op::overload_name, traits, state, call);
+// Returns the kernel that calls kMember, a const member function of `object`.
+template <auto kMember, class T, class Result, class... Args>
+StatefulKernel<Result(Args...)> kernel_of_member(const T& object, Result (T::* /*member*/)(Args...) const) {
+  return {&object, [](const void* state, Args... args) -> Result {
+            return (static_cast<const T*>(state)->*kMember)(std::forward<Args>(args)...);
+          }};
 }
-template <class Functional, class Signature>
-void register_out_entry(torch::Library& library, const void* state,
-                        typename StatefulKernel<Signature>::StatefulFunction* call) {
-  register_entry_as<Signature>(library, &register_out_overload, Functional::name, Functional::overload_name, {}, state,
-                               call);
+
+// Same as `register_overload()`, or the other function that `enter` is, except that the kernel is kMember, a const
+// member function of `object`, which must never be destroyed.
+template <class Op, auto kMember, class T>
+void register_member(torch::Library& library, const KernelTraits& traits, const T& object,
+                     Register* enter = &register_overload) {
+  register_stateful(library, enter, Op::name, Op::overload_name, traits, kernel_of_member<kMember>(object, kMember));
 }
 
 // Throws c10::Error, with the operator, if a registration was wrong. Call it when the module is initialized.

@@ -4,11 +4,10 @@
 //
 //   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
 //
-// registers the functional overload, the out= overload, and the in-place overload if it is named. A call has three
-// steps. (1) On the host, PyTorch's own meta function checks the operands and requests outputs, which MetaOutputs
-// allocates or checks. (2) Operands and outputs get aliases: CPU tensors over their bytes. (3) The CPU kernel is
-// launched on the aliases. Source: the code that torchgen generates for CUDA does step (1) in this way. The functions
-// for operator files are at the end.
+// registers the functional overload, the out= overload, and the in-place overload if it is named. In a call of each
+// (overloads.h), PyTorch's own meta function checks the operands and requests outputs, which MetaOutputs allocates or
+// checks. Source: the code that torchgen generates for CUDA does that in this way. The functions for operator files are
+// at the end.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -22,8 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "launch/launch.h"
-#include "registration/registry.h"
+#include "registration/overloads.h"
 
 namespace openreg::ops {
 
@@ -31,9 +29,6 @@ namespace openreg::ops {
 // PyTorch's class for the meta function.
 class MetaOutputs {
  public:
-  // The overload that is called. It determines whether an output is new, an out= tensor or an operand.
-  enum class OverloadKind { kFunctional, kOut, kInplace };
-
   // Throws c10::Error if `output` is also an operand, and `sizes` are not its sizes.
   using CheckSizes = c10::function_ref<void(const at::Tensor& output, c10::IntArrayRef sizes)>;
 
@@ -95,19 +90,6 @@ inline at::OptionalTensorRef meta_argument(const std::optional<at::Tensor>& argu
 }
 inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argument) {
   return argument.has_value() ? at::OptionalScalarRef(*argument) : at::OptionalScalarRef();
-}
-
-// Runs the meta function. Returns the dtype in which the kernel computes if an iterator determines it. Otherwise that
-// is the dtype of the first operand, and the result is empty.
-template <class Base, class... Args>
-std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
-  MetaCall<Base> call(outputs);
-  call.meta(meta_argument(args)...);
-  if constexpr (MetaCall<Base>::kIsIterator) {
-    return call.maybe_common_dtype();
-  } else {
-    return std::nullopt;
-  }
 }
 
 // A test for the most frequent operands of an elementwise operator: contiguous tensors of one shape and floating dtype,
@@ -177,103 +159,35 @@ struct RunKernel {
   static void restore(const char* name, at::Tensor& output, const OutputLayout& layout);
 };
 
-// A structured operator with this functional signature. Its overloads share one object. Index numbers the outputs.
-template <class Signature, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
-struct Structured;
+// The outputs of a structured operator with this functional signature, which PyTorch's meta function requests.
+template <class Signature>
+struct StructuredOutputs;
+template <class Result, class... Args>
+struct StructuredOutputs<Result(Args...)> {
+  using Kernel = OutSignature<Result(Args...)>;
+  using Runner = RunKernel;
+  using Tensors = std::array<at::Tensor, kOutputsOf<Result(Args...)>>;
 
-template <class Result, class... Args, size_t... Index>
-struct Structured<Result(Args...), std::index_sequence<Index...>> {
-  static constexpr size_t kOutputs = sizeof...(Index);
-  using OutResult = OutResultOf<kOutputs>;
-  using Kernel = OutResult(Args..., OutputReference<Index>...);
-  using Outputs = std::array<at::Tensor, kOutputs>;
-
-  // Optional additions of an operator. Each may be null.
-  struct Hooks {
-    // Runs in the call, before the meta function, for checks and warnings that the meta function lacks.
-    void (*check)(Args...) = nullptr;
-    // Runs after the meta function, for outputs that the kernel would reject.
-    void (*check_outputs)(Args..., OutputReference<Index>...) = nullptr;
-    // Launches another kernel and returns true. Returns false for operands that this kernel does not support, for which
-    // `kernel` is launched.
-    bool (*launch_own)(c10::Device, Args..., OutputReference<Index>...) = nullptr;
-  };
-
-  const char* name;
-  std::optional<c10::ScalarType> (*meta)(MetaOutputs&, Args...);
+  std::optional<c10::ScalarType> (*meta)(MetaOutputs&, Args...);  // call_meta() for the class of the meta function
   bool is_iterator;
-  Kernel* kernel;
-  KernelTraits traits;
-  Hooks hooks;
 
-  Result functional(Args... args) const {
-    Outputs outputs;
-    run(MetaOutputs::OverloadKind::kFunctional, outputs, args...);
-    return Result(std::move(outputs[Index])...);
-  }
-
-  OutResult out(Args... args, OutputReference<Index>... given) const {
-    Outputs outputs{given...};
-    run(MetaOutputs::OverloadKind::kOut, outputs, args...);
-    return OutResult(given...);
-  }
-
-  // Requires that the operator has one output, which is the first operand. `rest` are the other arguments.
-  template <class... Rest>
-  at::Tensor& inplace(at::Tensor& self, Rest... rest) const {
-    Outputs outputs{self};
-    run(MetaOutputs::OverloadKind::kInplace, outputs, self, rest...);
-    return self;
-  }
-
-  // The overloads with the signatures that the dispatcher calls. `state` points to the operator.
-  static Result enter_functional(const void* state, Args... args) {
-    return static_cast<const Structured*>(state)->functional(args...);
-  }
-  static OutResult enter_out(const void* state, Args... args, OutputReference<Index>... given) {
-    return static_cast<const Structured*>(state)->out(args..., given...);
-  }
-  template <class... Rest>
-  static at::Tensor& enter_inplace(const void* state, at::Tensor& self, Rest... rest) {
-    return static_cast<const Structured*>(state)->inplace(self, rest...);
-  }
-
- private:
-  void run(MetaOutputs::OverloadKind kind, Outputs& outputs, Args... args) const {
-    const c10::Device device = device_of(name, args..., outputs[Index]...);
-    if (!is_iterator) {
-      check_same_device(name, device, args...);  // a TensorIterator checks by itself, and accepts scalars on the CPU
+  // Runs the meta function of the class Meta. Returns the dtype in which the kernel computes if an iterator determines
+  // it. Otherwise that is the dtype of the first operand, and the result is empty.
+  template <class Meta>
+  static std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
+    MetaCall<Meta> call(outputs);
+    call.meta(meta_argument(args)...);
+    if constexpr (MetaCall<Meta>::kIsIterator) {
+      return call.maybe_common_dtype();
+    } else {
+      return std::nullopt;
     }
-    const CurrentDeviceGuard current(device);
-    if (hooks.check != nullptr) {
-      hooks.check(args...);
-    }
-    Outputs instead;
-    const std::optional<c10::ScalarType> computed = make_outputs(kind, outputs, instead, args...);
-    if (hooks.check_outputs != nullptr) {
-      hooks.check_outputs(args..., outputs[Index]...);
-    }
-    bool refuses = may_reject_dtype(name, traits, computed, args...);
-    if constexpr ((is_mode<Args> || ...)) {
-      refuses |= may_reject_mode(name, traits, computed, args...);
-    }
-    const SyncPolicy policy = sync_policy(traits, refuses, computed, args...);
-    if (kind != MetaOutputs::OverloadKind::kFunctional && traits.overlap.rejects() && !is_iterator) {
-      (check_overlap_rule(traits.overlap, outputs[Index], args...), ...);
-    }
-    if (hooks.launch_own != nullptr && policy == SyncPolicy::kAsync &&
-        hooks.launch_own(device, args..., outputs[Index]...)) {
-      return;
-    }
-    (exchange(outputs[Index], instead[Index]), ...);
-    launch_on_aliases<RunKernel, Kernel, kOutputs, Args...>(name, device, policy, kernel, outputs, computed, args...);
-    (put_back(instead[Index], outputs[Index]), ...);
   }
 
   // Returns the dtype in which the kernel computes, as call_meta() does.
-  std::optional<c10::ScalarType> make_outputs(MetaOutputs::OverloadKind kind, Outputs& outputs, Outputs& instead,
-                                              Args... args) const {
-    if (traits.elementwise && kind == MetaOutputs::OverloadKind::kFunctional) {
+  std::optional<c10::ScalarType> prepare(const Operator& op, OverloadKind kind, c10::Device /*device*/,
+                                         Tensors& outputs, Tensors& instead, Args... args) const {
+    if (op.traits.elementwise && kind == OverloadKind::kFunctional) {
       const ElementwiseOperands operands(args...);
       if (operands.are_alike()) {
         outputs[0] = operands.make_output();
@@ -284,57 +198,39 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       check_operands_keep_size(output, sizes, args...);
     };
     MetaOutputs wanted(kind, outputs.data(), instead.data(), check_sizes);
-    return meta(wanted, args...);
-  }
-
-  static void exchange(at::Tensor& output, at::Tensor& instead) {
-    if (C10_UNLIKELY(instead.defined())) {
-      std::swap(output, instead);
+    const std::optional<c10::ScalarType> computed = meta(wanted, args...);
+    if (kind != OverloadKind::kFunctional && op.traits.overlap.rejects() && !is_iterator) {
+      for (const at::Tensor& output : outputs) {
+        check_overlap_rule(op.traits.overlap, output, args...);
+      }
     }
-  }
-  static void put_back(at::Tensor& given, const at::Tensor& computed) {
-    if (C10_UNLIKELY(given.defined())) {
-      given.copy_(computed);
-    }
+    return computed;
   }
 };
+
+// The type of the operator that Functional (at::_ops) names.
+template <class Functional>
+using Structured = Overloads<SchemaOf<Functional>, StructuredOutputs<SchemaOf<Functional>>>;
 
 // Returns the operator that Functional (at::_ops) names, with the meta function of the class Meta. A file that extends
 // an overload keeps the operator as a constant, and calls its functional(), out() and inplace().
 template <class Meta, class Functional>
-auto structured_operator(typename Structured<SchemaOf<Functional>>::Kernel* kernel, const KernelTraits& traits = {},
-                         const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
-  constexpr bool kIsIterator = std::is_base_of_v<at::TensorIteratorBase, Meta>;
+auto structured_operator(OutSignature<SchemaOf<Functional>>* kernel, const KernelTraits& traits = {},
+                         const typename Structured<Functional>::Hooks& hooks = {}) {
+  using Outputs = StructuredOutputs<SchemaOf<Functional>>;
+  constexpr bool kIsIterator = MetaCall<Meta>::kIsIterator;
   KernelTraits with_iterator = traits;
   with_iterator.checked |= kIsIterator;  // its kernel takes the iterator, which has checked the operands, unchanged
-  return [&]<class Result, class... Args>(Result (*)(Args...)) {
-    return Structured<Result(Args...)>{
-        Functional::name, &call_meta<Meta, Args...>, kIsIterator, kernel, with_iterator, hooks};
-  }(static_cast<SchemaOf<Functional>*>(nullptr));
+  return Structured<Functional>{
+      {Functional::name, with_iterator}, kernel, {&Outputs::template call_meta<Meta>, kIsIterator}, hooks};
 }
 
-// Registers the overloads of an operator. `forever` must never be destroyed.
-template <class Functional, class... Inplace, class Signature>
-void structured(torch::Library& library, const Structured<Signature>& forever) {
-  using Registered = Structured<Signature>;
-  using Out = typename Registered::Kernel;
-  register_stateful<Functional, Signature>(library, forever.traits, &forever, &Registered::enter_functional);
-  register_out_entry<Functional, Out>(library, &forever, &Registered::enter_out);
-  [[maybe_unused]] const auto add_inplace = [&]<class Op, class... Rest>(Op /*overload*/,
-                                                                         at::Tensor& (*)(at::Tensor&, Rest...)) {
-    static_assert(std::is_same_v<Signature, at::Tensor(const at::Tensor&, Rest...)>,
-                  "not the in-place form of this operator");
-    register_stateful<Op, SchemaOf<Op>>(library, {}, &forever, &Registered::template enter_inplace<Rest...>);
-  };
-  (add_inplace(Inplace(), static_cast<SchemaOf<Inplace>*>(nullptr)), ...);
-}
-
-// Registers an operator by its meta function and kernel.
+// Registers the overloads of an operator by its meta function and kernel.
 template <class Meta, class Functional, class... Inplace>
-void structured(torch::Library& library, typename Structured<SchemaOf<Functional>>::Kernel* kernel,
-                const KernelTraits& traits = {}, const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
+void structured(torch::Library& library, OutSignature<SchemaOf<Functional>>* kernel, const KernelTraits& traits = {},
+                const typename Structured<Functional>::Hooks& hooks = {}) {
   static const auto forever = structured_operator<Meta, Functional>(kernel, traits, hooks);
-  structured<Functional, Inplace...>(library, forever);
+  register_overloads<Functional, Inplace...>(library, forever);
 }
 
 }  // namespace openreg::ops

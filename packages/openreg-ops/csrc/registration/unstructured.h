@@ -22,8 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "launch/launch.h"
-#include "registration/registry.h"
+#include "registration/overloads.h"
 #include "support/output_redirect.h"
 #include "support/output_spec.h"
 
@@ -70,76 +69,62 @@ struct RunFunctional {
   }
 };
 
-// An operator with this functional signature, a meta function (`describe`) and a kernel of the signature `Kernel`. Its
-// functional and out= overload share one object.
-template <class Signature, class Kernel, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
-struct UnstructuredOp;
+// The outputs of an operator with this functional signature, which a meta function of this backend specifies. The
+// kernel has the signature of the functional or of the out= overload.
+template <class Signature, class KernelSignature>
+struct UnstructuredOutputs;
+template <class Result, class... Args, class KernelSignature>
+struct UnstructuredOutputs<Result(Args...), KernelSignature> {
+  static constexpr size_t kOutputs = kOutputsOf<Result(Args...)>;
+  static constexpr bool is_iterator = false;
+  using Kernel = KernelSignature;
+  using Runner = std::conditional_t<kIsFunctional<Kernel>, RunFunctional, RunOutKernel>;
+  using Tensors = std::array<at::Tensor, kOutputs>;
 
-template <class Result, class... Args, class Kernel, size_t... Index>
-struct UnstructuredOp<Result(Args...), Kernel, std::index_sequence<Index...>> {
-  static constexpr size_t kOutputs = sizeof...(Index);
-  using OutResult = OutResultOf<kOutputs>;
-  using Outputs = std::array<at::Tensor, kOutputs>;
-  using Specs = std::array<OutputSpec, kOutputs>;
-  using Runner = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunOutKernel>;
+  std::array<OutputSpec, kOutputs> (*describe)(Args...);  // call_meta() for the meta function
 
-  Operator op;
-  Kernel* kernel;
-  Specs (*describe)(Args...);
-
-  Result functional(Args... args) const {
-    const OperandDeviceGuard device(op, args...);
-    const Specs specs = describe(args...);
-    Outputs outputs{allocate_output(specs[Index], device)...};
-    launch(device, outputs, args...);
-    return Result(std::move(outputs[Index])...);
-  }
-
-  OutResult out(Args... args, OutputReference<Index>... outputs) const {
-    const OperandDeviceGuard device(op, args..., outputs...);
-    const Specs specs = describe(args...);
-    (check_internal_overlap(outputs, specs[Index]), ...);  // before the resize, which would end the overlap
-    (check_operands_keep_size(outputs, specs[Index].sizes, args...), ...);
-    (prepare_out_argument(outputs, specs[Index], device), ...);
-    (check_overlap(outputs, specs[Index], args...), ...);
-    const Outputs instead{
-        make_instead(outputs, specs[Index], specs[Index].elsewhere && shares_storage(outputs, args...), device)...};
-    launch(device, {instead[Index].defined() ? instead[Index] : outputs...}, args...);
-    (put_back(outputs, instead[Index]), ...);
-    return OutResult(outputs...);
-  }
-
-  // The overloads with the signatures that the dispatcher calls. `state` points to the operator.
-  static Result enter_functional(const void* state, Args... args) {
-    return static_cast<const UnstructuredOp*>(state)->functional(args...);
-  }
-  static OutResult enter_out(const void* state, Args... args, OutputReference<Index>... outputs) {
-    return static_cast<const UnstructuredOp*>(state)->out(args..., outputs...);
-  }
-
- private:
-  static void put_back(at::Tensor& given, const at::Tensor& computed) {
-    if (C10_UNLIKELY(computed.defined())) {
-      given.copy_(computed);
+  template <auto kMetaFunction>
+  static std::array<OutputSpec, kOutputs> call_meta(Args... args) {
+    if constexpr (std::is_same_v<decltype(kMetaFunction(args...)), OutputSpec>) {
+      return {kMetaFunction(args...)};
+    } else {
+      return kMetaFunction(args...);
     }
   }
 
-  void launch(c10::Device device, const Outputs& outputs, Args... args) const {
-    launch_on_aliases<Runner, Kernel, kOutputs, Args...>(op.name, device, sync_policy_of(op, args...), kernel, outputs,
-                                                         std::nullopt, args...);
+  // Returns no dtype, which means that the kernel computes in the dtype of the first operand.
+  std::optional<c10::ScalarType> prepare(const Operator& op, OverloadKind kind, c10::Device device, Tensors& outputs,
+                                         Tensors& instead, Args... args) const {
+    const std::array<OutputSpec, kOutputs> specs = describe(args...);
+    if (kind == OverloadKind::kFunctional) {
+      for (size_t i = 0; i < kOutputs; ++i) {
+        outputs[i] = allocate_output(specs[i], device);
+      }
+    } else if constexpr (!kIsFunctional<Kernel>) {
+      for (size_t i = 0; i < kOutputs; ++i) {
+        check_same_device(op.name, device, outputs[i]);
+        check_internal_overlap(outputs[i], specs[i]);  // before the resize, which would end the overlap
+        check_operands_keep_size(outputs[i], specs[i].sizes, args...);
+        prepare_out_argument(outputs[i], specs[i], device);
+        check_overlap(outputs[i], specs[i], args...);
+        const bool shares = specs[i].elsewhere && shares_storage(outputs[i], args...);
+        instead[i] = make_instead(outputs[i], specs[i], shares, device);
+      }
+    }
+    return std::nullopt;
   }
 };
 
-// Launches `kernel(args..., outputs...)` as the kernel of an UnstructuredOp, for overloads that are written by hand.
+// Launches `kernel(args..., outputs...)` as an out= kernel of unstructured(), for overloads that are written by hand.
 // The kernel may resize its outputs, some of which may be undefined. The types of the kernel's parameters decide how
 // the launch owns each argument.
 template <size_t kOutputs, class Result, class... Parameters, class... Args>
 void launch_out_kernel(const Operator& op, c10::Device device, Result (*kernel)(Parameters...),
                        const std::array<at::Tensor, kOutputs>& outputs, const Args&... args) {
   [&]<size_t... Index>(std::index_sequence<Index...>) {
-    launch_on_aliases<RunOutKernel, Result(Parameters...), kOutputs,
-                      std::tuple_element_t<Index, std::tuple<Parameters...>>...>(
-        op.name, device, sync_policy_of(op, args...), kernel, outputs, std::nullopt, args...);
+    launch_with_outputs<RunOutKernel, Result(Parameters...), kOutputs,
+                        std::tuple_element_t<Index, std::tuple<Parameters...>>...>(
+        op, device, sync_policy_of(op, args...), kernel, outputs, std::nullopt, args...);
   }(std::index_sequence_for<Args...>());
 }
 
@@ -155,7 +140,12 @@ struct UnstructuredOverload<Result(Args...)> {
   Operator op;
   const orAccess* accesses;  // one for each argument
   Result (*kernel)(Args...);
-  Describe* describe;
+  Describe* describe;  // call_meta() for the meta function
+
+  template <auto kMetaFunction>
+  static auto call_meta(Args... args) {
+    return kMetaFunction(args...);
+  }
 
   Result operator()(Args... args) const {
     auto& output = std::get<kOutput>(std::tie(args...));  // may be a list of them
@@ -179,61 +169,35 @@ struct UnstructuredOverload<Result(Args...)> {
       return output;
     }
   }
-
-  // The overload with the signature that the dispatcher calls. `state` points to the UnstructuredOverload.
-  static Result enter(const void* state, Args... args) {
-    return (*static_cast<const UnstructuredOverload*>(state))(args...);
-  }
 };
-
-// Return a meta function as a pointer to a function of these arguments. That of plain_description(), for functional
-// overloads, returns an array.
-template <auto kMetaFunction, class Result, class... Args>
-constexpr auto plain_description(Result (*)(Args...)) {
-  return +[](Args... args) {
-    if constexpr (std::is_same_v<decltype(kMetaFunction(args...)), OutputSpec>) {
-      return std::array<OutputSpec, 1>{kMetaFunction(args...)};
-    } else {
-      return kMetaFunction(args...);
-    }
-  };
-}
-template <auto kMetaFunction, class Result, class... Args>
-constexpr auto plain_check(Result (*)(Args...)) {
-  return +[](Args... args) { return kMetaFunction(args...); };
-}
-
-template <class Signature>
-constexpr Signature* kSignature = nullptr;
 
 // Returns the operator that Functional (at::_ops) names. A file that extends an overload keeps it as a constant, and
 // calls its functional() and out().
 template <auto kMetaFunction, class Functional, class Kernel>
 constexpr auto unstructured_operator(Kernel* kernel, const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Functional>;
-  return UnstructuredOp<Signature, Kernel>{
-      {Functional::name, traits}, kernel, plain_description<kMetaFunction>(kSignature<Signature>)};
+  using Outputs = UnstructuredOutputs<SchemaOf<Functional>, Kernel>;
+  return Overloads<SchemaOf<Functional>, Outputs>{
+      {Functional::name, traits}, kernel, {&Outputs::template call_meta<kMetaFunction>}};
 }
 
 // Same as `unstructured_operator()`, except that it returns the one overload Op (at::_ops), which writes into its
 // arguments. A file calls the constant itself.
 template <auto kMetaFunction, class Op>
 constexpr auto unstructured_overload(SchemaOf<Op>* kernel, const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Op>;
-  return UnstructuredOverload<Signature>{
-      {Op::name, traits}, kAccessesOf<Op, Signature>.data(), kernel, plain_check<kMetaFunction>(kSignature<Signature>)};
+  using Overload = UnstructuredOverload<SchemaOf<Op>>;
+  return Overload{
+      {Op::name, traits}, kAccessesOf<Op, SchemaOf<Op>>.data(), kernel, &Overload::template call_meta<kMetaFunction>};
 }
 
 // Registers the overload Op (at::_ops), with a kernel of its signature.
 template <auto kMetaFunction, class Op>
 void unstructured(torch::Library& library, SchemaOf<Op>* kernel, const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Op>;
-  if constexpr (kIsFunctional<Signature>) {
+  if constexpr (kIsFunctional<SchemaOf<Op>>) {
     static const auto forever = unstructured_operator<kMetaFunction, Op>(kernel, traits);
-    register_stateful<Op, Signature>(library, traits, &forever, &decltype(forever)::enter_functional);
+    register_member<Op, &decltype(forever)::functional>(library, traits, forever);
   } else {
     static const auto forever = unstructured_overload<kMetaFunction, Op>(kernel, traits);
-    register_stateful<Op, Signature>(library, traits, &forever, &decltype(forever)::enter);
+    register_member<Op, &decltype(forever)::operator()>(library, traits, forever);
   }
 }
 
@@ -241,12 +205,8 @@ void unstructured(torch::Library& library, SchemaOf<Op>* kernel, const KernelTra
 template <auto kMetaFunction, class Functional>
 void unstructured(torch::Library& library, OutSignature<SchemaOf<Functional>>* kernel,
                   const KernelTraits& traits = {}) {
-  using Signature = SchemaOf<Functional>;
-  using Out = OutSignature<Signature>;
   static const auto forever = unstructured_operator<kMetaFunction, Functional>(kernel, traits);
-  using Registered = decltype(forever);
-  register_stateful<Functional, Signature>(library, traits, &forever, &Registered::enter_functional);
-  register_out_entry<Functional, Out>(library, &forever, &Registered::enter_out);
+  register_overloads<Functional>(library, forever);
 }
 
 }  // namespace openreg::ops

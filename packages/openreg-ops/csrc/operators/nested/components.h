@@ -48,9 +48,9 @@ inline std::vector<int64_t> largest_sizes(const at::Tensor& tensor) {
 template <class... Parameters, class Kernel>
 void launch_on_components(const Operator& op, const at::Tensor& output, Kernel kernel,
                           const std::remove_reference_t<Parameters>&... args) {
-  constexpr std::array<orAccess, sizeof...(Parameters) + 1> kAccesses = accesses_by_type<OutputList, Parameters...>();
   const std::vector<at::Tensor> components = output.unbind();
-  launch_owned<OutputList, Parameters...>(op, output.device(), sync_policy_of(op, args...), kAccesses.data(), kernel,
+  launch_owned<OutputList, Parameters...>(op, output.device(), sync_policy_of(op, args...),
+                                          kAccessesByType<OutputList, Parameters...>.data(), kernel,
                                           OutputList{components}, args...);
 }
 
