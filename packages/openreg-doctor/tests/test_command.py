@@ -292,16 +292,17 @@ def test_nothing_of_packages_is_said_of_a_backend_that_declares_none():
     assert not [name for name in told if name.startswith(("settings.", "packages.", "abi."))]
 
 
-@pytest.mark.parametrize(("arguments", "status"), [((), 1), (("--help",), 0)])
-def test_a_reader_who_has_seen_enough_gets_no_traceback(tmp_path, arguments, status):
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_a_reader_who_has_seen_enough_gets_no_traceback(tmp_path, arguments):
     (tmp_path / "torch.py").write_text("raise ImportError('as quickly as can be')\n", "utf-8")
     command_line = [sys.executable, "-m", "openreg_doctor", *arguments]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    env.pop("PYTHONUNBUFFERED", None)  # which may be set here, and would let argparse pass over the closed pipe
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command_line, **pipes, text=True, env=env) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
-    assert process.returncode == status
+    assert process.returncode == 1
 
 
 def test_a_child_that_cannot_start_is_a_finding(monkeypatch):
