@@ -53,7 +53,7 @@ def crash_after_a_crash():
 
 
 def leave(status):
-    print("before the exit")
+    print("before the exit", end="")  # streams are flushed at the end of each line
     sys.exit(status)
 
 
