@@ -88,6 +88,14 @@ def test_a_backend_without_a_module(nameless):
     nameless.finds("module", "torch.toaster does not exist", 'torch._register_device_module("toaster", module)')
 
 
+def test_names_are_looked_up_in_a_module_that_has_no_name(tmp_path_factory):
+    module = "type('StandIn', (), {'is_available': staticmethod(lambda: True)})()"
+    result = examine(tmp_path_factory, RENAME + f"torch._register_device_module('toaster', {module})\n")
+    assert "torch.toaster.__name__ is '', should end in '.toaster'" in result.texts("warning")["module.__name__"]
+    assert "module.is_available" in result.texts("ok")
+    result.finds("module.manual_seed_all", "torch.toaster.manual_seed_all: missing")
+
+
 def test_what_pytorch_needs_is_a_problem_and_what_some_users_need_a_note(named):
     named.finds("module.manual_seed_all", "torch.toaster.manual_seed_all: missing", "define manual_seed_all")
     named.finds("module.manual_seed_all", "in the repository of openreg")

@@ -32,8 +32,9 @@ def look_up(device: ProbedDevice, names: Iterable[str]) -> dict[str, str]:
     if device.module is None:
         return dict.fromkeys(names, f"torch.{device.name} does not exist")
     result = {name: _look_up(device, name) for name in names}
-    if not device.module.__name__.endswith(f".{device.name}"):
-        result["__name__"] = f"is {device.module.__name__!r}, should end in '.{device.name}'"
+    module_name = getattr(device.module, "__name__", "")  # PyTorch accepts any object as the module
+    if not module_name.endswith(f".{device.name}"):
+        result["__name__"] = f"is {module_name!r}, should end in '.{device.name}'"
     return result
 
 
