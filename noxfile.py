@@ -240,6 +240,7 @@ def tutorial(session: nox.Session) -> None:
     with STOPWATCH.step(session.name, "install"):
         pinned = f"torch=={torch_release.current()}.*"
         session.install(pinned, "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)
+        session.install(str(ROOT / "packages" / "openreg-doctor"))  # as docs/tutorial/index.md says
     chosen = session.posargs or [*(str(step) for step in STEPS), "operators", "new"]
     for step in (item for item in chosen if item != "new"):
         with STOPWATCH.step(session.name, f"step {step}"):

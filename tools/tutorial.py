@@ -10,7 +10,8 @@ its layer over all layers below. No step removes a file. The folder of the last 
 Pages show excerpts (tools/pages/excerpts.py) of these files: a whole file, or its difference from the last step that
 changed it. `page_problems` finds files that no page shows. `layer_problems` finds files that a layer has without a
 change, or that the last step lacks.
-`build_and_check` runs the commands of a page, and needs an environment with torch, scikit-build-core, cmake and ninja.
+`build_and_check` runs the commands of a page and compares what they print with the page. It needs an environment with
+torch, scikit-build-core, cmake, ninja and openreg-doctor.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ PLACE = "examples/tutorial/step"
 # The excerpts that show files whole, and those that show how they changed.
 WHOLE = re.compile(rf'\[\[\[cog source\("{PLACE}(\d)/([^"]+)"\)\]\]\]')
 CHANGED = re.compile(rf'\[\[\[cog difference\("{PLACE}(\d)/([^"]+)", "{PLACE}(\d)/([^"]+)"\)\]\]\]')
-CONSOLE = re.compile(r"(?ms)^```console\n(.*?)^```$")
-OUTPUT = re.compile(r"(?ms)^python check\.py\n```\n[^`]*^```text\n(.*?)^```$")
+# A block of commands, and the output of its last command: the next block of the section. Others are not run.
+SHOWN = re.compile(r"(?m)^```console\n((?:(?!```).*\n)*)```\n(?:(?!```|#).*\n)*```text\n((?:(?!```).*\n)*)```$")
+# The exit status of the doctor is 1 if it reports problems, as it does for most steps.
+DOCTOR, DOCTOR_STATUSES = "python -m openreg_doctor", (0, 1)
 
 
 class TutorialError(Exception):
@@ -116,38 +119,39 @@ def page_problems(root: Path = ROOT) -> list[str]:
     return found
 
 
-def commands_of(step: int, root: Path = ROOT) -> list[str]:
-    """Returns the lines of the page's last block of commands, which install and check the step."""
-    blocks = CONSOLE.findall(page_of(step, root))
+def commands_of(step: int, root: Path = ROOT) -> list[tuple[list[str], str]]:
+    """Returns the blocks of commands whose output the page shows: the commands, and the output of the last one."""
+    blocks = [(block.splitlines(), output) for block, output in SHOWN.findall(page_of(step, root))]
     if not blocks:
         raise TutorialError(f"step {step} does not say how to install and check it")
-    return [line for line in str(blocks[-1]).splitlines() if line.strip()]
+    return blocks
 
 
-def check_output(step: int, printed: str, root: Path = ROOT) -> None:
-    """Raises TutorialError unless the check printed what the page shows, where `...` stands for anything."""
-    match = OUTPUT.search(page_of(step, root))
-    if match is None:
-        raise TutorialError(f"step {step} does not show what its check prints")
-    pattern = ".*".join(re.escape(part) for part in match.group(1).strip().split("..."))
+def check_output(step: int, command: str, shown: str, printed: str) -> None:
+    """Raises TutorialError unless a command printed what the page shows, where `...` stands for anything."""
+    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
     if not re.fullmatch(pattern, printed.strip(), re.DOTALL):
-        raise TutorialError(f"step {step}: the page shows\n{match.group(1)}\nand the check printed\n{printed}")
+        raise TutorialError(f"step {step}: the page shows\n{shown}\nand `{command}` printed\n{printed}")
+
+
+def run_command(step: int, command: str, folder: Path) -> str:
+    """Runs a line of a page in the project's folder. Returns what it printed; raises TutorialError if it failed."""
+    program, *arguments = command.split()
+    words = [sys.executable, *(["-m", "pip"] if program == "pip" else []), *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    if done.returncode not in (DOCTOR_STATUSES if command.startswith(DOCTOR) else (0,)):
+        raise TutorialError(f"step {step}: {command} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def build_and_check(step: int, folder: Path) -> float:
     """Lays a step in a new folder and runs its page's commands there. Returns the seconds that they took."""
     lay(step, folder)
     begin = time.monotonic()
-    printed = ""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    for line in commands_of(step):
-        program, *arguments = line.split()
-        command = [sys.executable, *(["-m", "pip"] if program == "pip" else []), *arguments]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
-        if done.returncode:
-            raise TutorialError(f"step {step}: {line} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-        printed = done.stdout
-    check_output(step, printed)
+    for commands, shown in commands_of(step):
+        printed = [run_command(step, command, folder) for command in commands]
+        check_output(step, commands[-1], shown, printed[-1])
     return time.monotonic() - begin
 
 

@@ -11,6 +11,7 @@ from helpers import replace, run
 
 from tools.packages import ROOT, read_toml
 from tools.tutorial import (
+    DOCTOR,
     PLACE,
     STEPS,
     TutorialError,
@@ -21,8 +22,8 @@ from tools.tutorial import (
     lay,
     layer_of,
     layer_problems,
-    page_of,
     page_problems,
+    run_command,
 )
 
 
@@ -48,7 +49,8 @@ def test_a_project_has_each_file_of_the_layers_in_its_newest_form(step):
 @pytest.mark.parametrize("step", STEPS[1:])
 def test_a_project_has_the_sources_that_it_builds(step):
     project = files_of(step)
-    built = set(re.findall(r"csrc/\w+\.cpp", project["CMakeLists.txt"].decode()))
+    assert "file(GLOB sources CONFIGURE_DEPENDS csrc/*.cpp)" in project["CMakeLists.txt"].decode()
+    built = {file for file in project if re.fullmatch(r"csrc/\w+\.cpp", file)}
     assert built == {file for file in project if file.endswith(".cpp")}
     included = re.findall(r'#include "(\w+\.h)"', "".join(project[file].decode() for file in built))
     assert {f"csrc/{name}" for name in included} == {file for file in project if file.endswith(".h")}
@@ -129,11 +131,14 @@ def test_the_pages_show_every_file_of_every_step():
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_page_ends_with_the_commands_of_its_folder(step):
+def test_a_page_installs_checks_and_examines_its_step_with_commands_of_the_folder(step):
     readme = (ROOT / f"{PLACE}{step}" / "README.md").read_text("utf-8")
     lines = readme.splitlines()
-    assert commands_of(step)[-1] == "python check.py"
-    assert all(line in lines for line in commands_of(step))
+    (install_and_check, _), (doctor, report), *others = commands_of(step)
+    assert install_and_check == ["pip install --no-build-isolation --no-deps .", "python check.py"]
+    assert doctor[0].startswith(f"{DOCTOR} --import torch_pocket")
+    assert re.search(r"(?m)^pocket: (\d+ problems?|no problem) found", report)
+    assert {*install_and_check, *doctor, *(line for commands, _ in others for line in commands)} <= set(lines)
     assert (f"python -m tools.tutorial lay ../pocket {step}" in lines) == (step != STEPS[-1])
     assert f"](../../../docs/tutorial/step{step}.md)" in readme
 
@@ -149,7 +154,7 @@ def test_the_first_step_is_python_of_at_most_a_hundred_lines():
         ("examples/tutorial/step4/csrc/forgotten.cpp", "", "// nothing\n", "step 4 does not show csrc/forgotten.cpp"),
         ("examples/tutorial/step5/csrc/guard.cpp", "", "// more\n", "step 5 does not show csrc/guard.cpp"),
         ("docs/tutorial/step2.md", 'Lists.txt")]', 'Lists.txt", first="p")]', "step 2 does not show CMakeLists.txt"),
-        ("docs/tutorial/step3.md", 'step2/CMakeLists.txt")]', 'step1/CMakeLists.txt")]', "step 3 does not show CMake"),
+        ("docs/tutorial/step6.md", 'step3/csrc/copy.cpp")]', 'step2/csrc/copy.cpp")]', "step 6 does not show csrc"),
         ("docs/tutorial/step5.md", "step2/src/", "step1/src/", "step 5 does not show src/torch_pocket/__init__.py"),
         ("examples/tutorial/step6/csrc/guard.cpp", "", "// more\n", "step 9 does not show csrc/guard.cpp"),
     ],
@@ -159,8 +164,40 @@ def test_what_no_page_shows_is_found(checkout, file, old, new, found):
     assert page_problems(checkout)[0].startswith(found)
 
 
-def test_another_output_of_a_check_is_found_out():
-    shown = page_of(2).split("```text\n")[-1].split("```")[0]
-    check_output(2, shown)
-    with pytest.raises(TutorialError, match="the check printed"):
-        check_output(2, shown.replace("two devices", "three devices"))
+def test_another_output_of_a_command_is_found_out():
+    (_, shown), _ = commands_of(2)
+    check_output(2, "python check.py", shown, shown)
+    with pytest.raises(TutorialError, match=r"and `python check[.]py` printed"):
+        check_output(2, "python check.py", shown, shown.replace("two devices", "three devices"))
+
+
+def test_what_a_page_leaves_out_may_be_anything_and_the_rest_not():
+    shown = "Problems\n    PROBLEM  a\n        ...\n    PROBLEM  b\n...\npocket: 2 problems found\n"
+    printed = "Problems\n    PROBLEM  a\n        fix: it\n    PROBLEM  b\n\nEnvironment\npocket: 2 problems found\n"
+    check_output(3, DOCTOR, shown, printed)
+    for other in (printed.replace("PROBLEM  b", "PROBLEM  c"), printed.replace("2 problems", "3 problems")):
+        with pytest.raises(TutorialError, match="step 3: the page shows"):
+            check_output(3, DOCTOR, shown, other)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "fails"),
+    [("check.py", 0, False), ("check.py", 1, True), ("-m openreg_doctor", 1, False), ("-m openreg_doctor", 2, True)],
+)
+def test_a_command_that_fails_is_found_out_and_a_problem_that_the_doctor_reports_is_none(
+    command, status, fails, tmp_path
+):
+    for file in ("check.py", "openreg_doctor.py"):
+        (tmp_path / file).write_text(f"print('done')\nraise SystemExit({status})\n", "utf-8")
+    if not fails:
+        assert run_command(4, f"python {command}", tmp_path) == "done\n"
+        return
+    with pytest.raises(TutorialError, match=f"step 4: python {re.escape(command)} ended with {status}\ndone"):
+        run_command(4, f"python {command}", tmp_path)
+
+
+def test_a_block_of_commands_without_output_is_not_run(checkout):
+    page = checkout / "docs" / "tutorial" / "step2.md"
+    blocks = commands_of(2, checkout)
+    page.write_text(page.read_text("utf-8") + "\n```console\npython more.py\n```\n\n## More\n", "utf-8")
+    assert commands_of(2, checkout) == blocks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows what step 8 can do; the exit status tells whether all of it is right."""
+"""Shows what step 8 can do. The exit status is 0 if all of it is right."""
 
 import copy
 import ctypes

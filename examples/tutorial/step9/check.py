@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows what step 9 can do; the exit status tells whether all of it is right."""
+"""Shows what step 9 can do. The exit status is 0 if all of it is right."""
 
 import tempfile
 import warnings
@@ -14,7 +14,7 @@ STEPS = 5
 
 
 def collectives(rank, store):
-    """Compare each collective with what it has to give."""
+    """Compares each collective with the expected result."""
     mine = torch.full((2,), float(rank + 1), device="pocket")
     total, mean = mine.clone(), mine.clone()
     distributed.all_reduce(total)
@@ -35,7 +35,7 @@ def collectives(rank, store):
 
 
 def order(rank, store):
-    """One process is late: the other goes on, and its stream waits for the sum alone."""
+    """Lets one process be late: the other goes on, and its stream waits only for the sum."""
     x = torch.full((2,), float(rank + 1), device="pocket")
     if rank == 1:
         store.wait(["go on"])
@@ -52,14 +52,14 @@ def order(rank, store):
 
 
 def make_model():
-    """The same in every process."""
+    """Returns a model, the same one in every process."""
     torch.manual_seed(0)
     layers = torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)
     return torch.nn.Sequential(*layers).to("pocket")
 
 
 def train(model, rank=0, size=1):
-    """Give the loss of each step, on this process's part of the batches."""
+    """Trains on this process's part of the batches, and returns the loss of each step."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
     losses = []
     for step in range(STEPS):
@@ -76,12 +76,12 @@ def train(model, rank=0, size=1):
 
 
 def replicated(rank, store):
-    """Each process has the whole model."""
+    """Trains with the whole model in each process."""
     return train(DistributedDataParallel(make_model()), rank, SIZE)
 
 
 def sharded(rank, store):
-    """Each process has a part of each parameter."""
+    """Trains with a part of each parameter in each process."""
     from torch.distributed.fsdp import fully_shard
 
     model = make_model()
@@ -91,7 +91,7 @@ def sharded(rank, store):
 
 
 def process(rank, file, results):
-    """What each of the processes does."""
+    """Runs all parts in one process of the group."""
     warnings.simplefilter("ignore")  # PyTorch's own, of what is experimental
     torch.pocket.set_device(rank)
     distributed.init_process_group("pccl", init_method=f"file://{file}", rank=rank, world_size=SIZE)

@@ -11,7 +11,7 @@ namespace pocket {
 
 namespace {
 
-// Of the thread, not of the process: autograd runs a thread of its own for each device.
+// One for each thread, because autograd runs a thread of its own for each device.
 thread_local c10::DeviceIndex current = 0;
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
   }
 
-  // Each device has one stream, and all work on it is done when a call returns.
+  // Each device has one stream, and its tasks are complete when a call returns.
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }

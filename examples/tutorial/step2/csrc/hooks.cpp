@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch asks of a backend outside of operators.
+// The functions that PyTorch calls on a backend outside of operators.
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "device.h"
@@ -17,7 +17,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   void setCurrentDevice(c10::DeviceIndex index) const override { exchange_device(index); }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return exchange_device(index); }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
-    return index < 0 ? current_device() : exchange_device(index);  // a negative one stands for the current device
+    return index < 0 ? current_device() : exchange_device(index);  // a negative index means the current device
   }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t nbytes) const override {
     resize_storage(*storage.unsafeGetStorageImpl(), nbytes);

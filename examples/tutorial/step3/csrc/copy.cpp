@@ -2,6 +2,8 @@
 // The minimal operators, second part: data from and to the device.
 #include <torch/library.h>
 
+#include <memory>
+
 #include "launch.h"
 
 namespace pocket {
@@ -28,9 +30,9 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
-  at::Scalar result;
-  launch(self.device(), [&result, view = host_view(self)] { result = view.item(); });
-  return result;
+  const auto result = std::make_shared<at::Scalar>();  // shared with the kernel
+  launch(self.device(), [result, view = host_view(self)] { *result = view.item(); });
+  return *result;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -39,7 +41,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 
-// A copy resolves these bits itself. Without the next lines PyTorch would resolve them first, by a copy, without end.
+// A copy resolves these bits itself. Without these lines PyTorch would resolve them first, by a copy, without end.
 TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
   library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }

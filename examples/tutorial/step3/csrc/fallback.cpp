@@ -8,7 +8,7 @@ namespace pocket {
 namespace {
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  // A view cannot go that way: its result would not share memory. Such operators belong into tensors.cpp.
+  // A view cannot go that way: its result would not share memory. Such operators belong in tensors.cpp.
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
 

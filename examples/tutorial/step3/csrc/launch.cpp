@@ -11,7 +11,7 @@ at::Tensor host_view(const at::Tensor& tensor) {
   const c10::Storage& memory = tensor.storage();
   c10::Storage storage(c10::Storage::use_byte_size_t{}, memory.nbytes(), {memory.mutable_data(), c10::kCPU}, nullptr,
                        /*resizable=*/false);
-  // The key CPU alone: a kernel runs below autograd.
+  // Only the key CPU, because a kernel runs below autograd.
   auto view = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
                                                        tensor.dtype());
   auto* impl = view.unsafeGetTensorImpl();

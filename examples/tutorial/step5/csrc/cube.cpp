@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Custom operators. pocket::cube has its whole life in this file: schema, kernels, shapes, gradient.
-// pocket::soft_step has schema and kernels here; its gradient and its shapes are added from Python, in operators.py.
+// Custom operators. pocket::cube is complete in this file: schema, kernels, shapes, gradient.
+// pocket::soft_step has schema and kernel here; operators.py adds its gradient and its shapes from Python.
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
@@ -49,7 +49,7 @@ at::Tensor soft_step(const at::Tensor& x) {
   return elementwise("pocket::soft_step", x, x, [](double value, double) { return value / (1 + std::abs(value)); });
 }
 
-// A call through the dispatcher, which leads to the kernel of the tensor's device.
+// Calls an operator through the dispatcher, which selects the kernel of the tensor's device.
 template <class... Tensors>
 at::Tensor call(const char* name, const Tensors&... tensors) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
@@ -72,7 +72,7 @@ at::Tensor cube_autograd(const at::Tensor& x) {
   return Cube::apply(x);
 }
 
-// What an operator gives, without values: for torch.compile and torch.export. The strides have to be right as well.
+// Meta functions: the result without values, for torch.compile and torch.export. Its strides have to be right, too.
 at::Tensor like_input(const at::Tensor& x) {
   return at::empty_like(x, x.options(), c10::MemoryFormat::Contiguous);
 }

@@ -2,6 +2,8 @@
 // The minimal operators, second part: data from and to the device.
 #include <torch/library.h>
 
+#include <memory>
+
 #include "launch.h"
 #include "queue.h"
 
@@ -13,7 +15,7 @@ bool on_device(const at::Tensor& tensor) {
   return tensor.device().type() == kType;
 }
 
-// Makes what is launched on one stream from now on wait for what was launched on another so far.
+// Makes later tasks of one stream wait for the tasks that another stream has now.
 void wait_for(const c10::Stream& waiting, const c10::Stream& other) {
   Queue& queue = queue_of(other);
   queue_of(waiting).push([&queue, ticket = queue.last()] { queue.wait(ticket); });
@@ -34,7 +36,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   if (between_devices) {
     wait_for(current_stream(self.get_device()), stream);
   }
-  // The host may change or free its own memory as soon as this returns; pinned memory is freed by release_later().
+  // The caller may change or free host memory as soon as this returns. release_later() frees pinned memory.
   const at::Tensor& host = on_device(self) ? dst : self;
   if (!on_device(host) && !(non_blocking && is_pinned(host.storage().data()))) {
     queue_of(stream).synchronize();
@@ -48,13 +50,13 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
-  at::Scalar result;
-  launch(self.device(), [&result, view = host_view(self)] { result = view.item(); });
+  const auto result = std::make_shared<at::Scalar>();  // shared with the kernel
+  launch(self.device(), [result, view = host_view(self)] { *result = view.item(); });
   queue_of(current_stream(self.get_device())).synchronize();
-  return result;
+  return *result;
 }
 
-// A program that uses a tensor on another stream says so. Here freed memory waits for all streams anyway.
+// A program calls it for a tensor that it uses on another stream. Here freed memory waits for all streams anyway.
 void record_stream(at::Tensor& /*self*/, at::Stream /*stream*/) {}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -64,7 +66,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("record_stream", TORCH_FN(record_stream));
 }
 
-// A copy resolves these bits itself. Without the next lines PyTorch would resolve them first, by a copy, without end.
+// A copy resolves these bits itself. Without these lines PyTorch would resolve them first, by a copy, without end.
 TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
   library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }

@@ -13,7 +13,7 @@ GeneratorImpl::GeneratorImpl(c10::DeviceIndex index)
     : c10::GeneratorImpl({kType, index}, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
 uint64_t GeneratorImpl::next_seed() {
-  // Neighboring counts must not give related numbers: this mixes all bits of both (the finaliser of splitmix64).
+  // Neighboring counts must not give related numbers. This mixes all bits of both (the finalizer of splitmix64).
   uint64_t mixed = state_.seed + 0x9E3779B97F4A7C15 * ++state_.draws;
   mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
   mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;

@@ -18,7 +18,7 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   explicit GeneratorImpl(c10::DeviceIndex index);
   static c10::DeviceType device_type() { return kType; }
 
-  // The seed of one operator's numbers. Taken when the operator is launched, so that they do not depend on when it
+  // Returns the seed of one operator's numbers. The launch takes it, so the numbers do not depend on when the kernel
   // runs.
   uint64_t next_seed();
 

@@ -37,7 +37,7 @@ struct PinnedAllocator final : at::HostAllocator {
     default_copy_data(destination, source, nbytes);
   }
 
-  // What torch.accelerator asks. Nothing is cached, and nothing is counted.
+  // The functions behind torch.accelerator. Nothing is cached, and nothing is counted.
   void empty_cache() override {}
   bool record_event(void* /*data*/, void* /*context*/, c10::Stream /*stream*/) override { return true; }
   at::HostStats get_stats() override { return {}; }
@@ -62,7 +62,7 @@ struct PinnedAllocator final : at::HostAllocator {
   std::map<char*, size_t> blocks_;
 };
 
-// Where torch.accelerator finds it.
+// torch.accelerator finds it there.
 [[maybe_unused]] const bool registered = [] {
   at::setHostAllocator(kType, static_cast<PinnedAllocator*>(&pinned_allocator()));
   return true;

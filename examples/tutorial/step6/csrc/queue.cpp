@@ -54,7 +54,7 @@ uint64_t Queue::push(std::function<void()> task) {
   const auto kernel = [](void* argument) {
     const std::unique_ptr<Task> task(static_cast<Task*>(argument));
     task->queue->run(*task);
-  };  // what the task owned is gone before the task counts as done
+  };  // the task's captures are destroyed before the task counts as done
   return pocketLaunch(stream_, kernel, new Task{this, std::move(task)});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mixed precision: which operators run in half precision under torch.autocast, and which in float32.
+// Mixed precision: the operators that run in half precision under torch.autocast, and those that run in float32.
 // The lists are PyTorch's own; CUDA uses the same.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
@@ -8,19 +8,19 @@ namespace pocket {
 
 namespace {
 
-// The lists write signatures with these names.
+// The lists contain signatures with these names.
 using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
 
-// An operator that is in no list runs in the types it is given.
+// An operator that is in no list runs in the dtypes of its operands.
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFallthrough());
 }
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
-  // Products: half precision pays.
+  // Products: half precision is faster.
 #define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
   AT_FORALL_LOWER_PRECISION_FP(POCKET_RULE)
 #undef POCKET_RULE

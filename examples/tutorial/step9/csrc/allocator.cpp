@@ -23,7 +23,7 @@ struct Allocator final : c10::DeviceAllocator {
     }
     void* data = pocketMalloc(device.index(), nbytes);
     if (data == nullptr) {
-      synchronize_all();  // memory that was freed may still be in use by what was launched before
+      synchronize_all();  // kernels that run may still use memory that was freed
       data = pocketMalloc(device.index(), nbytes);
     }
     if (data == nullptr) {
@@ -34,7 +34,7 @@ struct Allocator final : c10::DeviceAllocator {
     const std::lock_guard<std::mutex> lock(mutex_);
     stats_[device.index()].allocated_bytes[0].increase(nbytes);
     blocks_[data] = {nbytes, device.index()};
-    return {data, data, raw_deleter(), device};  // the context is the address, as PyTorch's raw_allocate() wants it
+    return {data, data, raw_deleter(), device};  // the context is the address: raw_allocate() requires it
   }
 
   c10::DeleterFnPtr raw_deleter() const override {
@@ -50,7 +50,7 @@ struct Allocator final : c10::DeviceAllocator {
     pocketMemcpy(destination, source, nbytes);
   }
 
-  // What torch.accelerator asks.
+  // The functions behind torch.accelerator.
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t /*pool*/) override {}                               // nothing is cached
   void recordStream(const c10::DataPtr& /*data*/, c10::Stream /*stream*/) override {}  // release waits for all streams
@@ -112,7 +112,7 @@ c10::DeviceAllocator& allocator() {
 
 void resize_storage(c10::StorageImpl& storage, size_t nbytes) {
   TORCH_CHECK(storage.resizable(), "the storage on ", storage.device(), " is not resizable");
-  const c10::DeviceGuard guard(storage.device());  // gives the caller's device back, also where memory is short
+  const c10::DeviceGuard guard(storage.device());  // restores the caller's device, also if memory is short
   c10::DataPtr data = allocator().allocate(nbytes);
   allocator().copy_data(data.get(), storage.data(), std::min(nbytes, storage.nbytes()));
   storage.set_data_ptr_noswap(std::move(data));

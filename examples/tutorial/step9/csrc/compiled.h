@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels that torch.compile generated: how they reach the device.
+// The launch of kernels that torch.compile generated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,10 +11,10 @@
 
 namespace pocket {
 
-// What generated Python passes to a kernel.
+// An argument that generated Python passes to a kernel.
 using Argument = std::variant<at::Tensor, int64_t, double>;
 
-// Puts a kernel into the current stream of a device and returns. `address` is that of a function that takes a block
+// Enqueues a kernel on the current stream of a device and returns. `address` is that of a function that takes a block
 // with 16 bytes for each argument: the address of a tensor's first element; the element itself if the tensor is on the
 // host, where the program may change it before the kernel runs; an int64_t; or a double.
 void launch_compiled(uintptr_t address, int device, const std::vector<Argument>& arguments);

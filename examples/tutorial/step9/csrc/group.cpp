@@ -82,7 +82,7 @@ WorkPtr Group::enqueue(c10d::OpType type, c10::Device device, const Tensors& ope
 
   auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
                                                          std::vector<c10::Device>{device});
-  const c10::StreamGuard guard(*stream);  // a completed future records where the current streams are
+  const c10::StreamGuard guard(*stream);  // a completed future records events on the current streams
   future->markCompleted(at::IValue(outputs));
   return c10::make_intrusive<Work>(rank_, type, device, std::move(done), outputs, std::move(future));
 }

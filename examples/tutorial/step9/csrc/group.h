@@ -16,7 +16,7 @@ namespace pocket {
 using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// What a collective returns. Nothing of it waits on the host but wait() of a barrier.
+// The object that a collective returns. Only wait() of a barrier blocks the host.
 class Work final : public c10d::Work {
  public:
   // `done` was recorded after the collective; `future` is complete in the order of the stream.
@@ -26,7 +26,7 @@ class Work final : public c10d::Work {
   bool isCompleted() override { return done_.query(); }
   bool isSuccess() const override { return done_.query(); }
   Tensors result() override { return outputs_; }
-  // The current stream of the calling thread goes on after the collective.
+  // Makes the current stream of the calling thread wait for the collective.
   void synchronize() override;
   bool wait(std::chrono::milliseconds timeout) override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
@@ -38,11 +38,11 @@ class Work final : public c10d::Work {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// Each collective is a task on a stream of the group's own, which waits for the stream that was current. The task lets
-// another backend do the work, on the same memory as the host sees it.
+// Runs each collective as a task on a stream of its own, which waits for the stream that was current. The task passes
+// views of the memory to another backend, which does the work.
 class Group final : public c10d::Backend {
  public:
-  // `transport` serves tensors of the CPU for the same processes. Only this group uses it.
+  // `transport` is a group for tensors of the CPU, with the same processes. Only this group may use it.
   explicit Group(c10::intrusive_ptr<c10d::Backend> transport);
 
   const std::string getBackendName() const override { return "pccl"; }
@@ -56,7 +56,7 @@ class Group final : public c10d::Backend {
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
 
  private:
-  // Enqueues `call`, which uses the operands, of which the outputs are some. It runs on a thread of the stream.
+  // Enqueues `call`, which uses the operands; the outputs are among them. It runs on the thread of the stream.
   WorkPtr enqueue(c10d::OpType type, c10::Device device, const Tensors& operands, const Tensors& outputs,
                   std::function<void(c10d::Backend&)> call);
 

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A place in a queue, and when it was reached.
+// A place in a queue, and the time when the queue reached it.
 struct Event {
   Queue* queue;
   uint64_t ticket;
@@ -56,7 +56,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeStream(const c10::Stream& stream) const override { queue_of(stream).synchronize(); }
   void synchronizeDevice(c10::DeviceIndex index) const override { synchronize_device(index); }
 
-  // Events. PyTorch keeps a void* for each and asks us to fill it.
+  // Events. PyTorch keeps a void* for each, and these functions fill it.
   void record(void** event, const c10::Stream& stream, c10::DeviceIndex /*index*/,
               c10::EventFlag /*flag*/) const override {
     Queue& queue = queue_of(stream);

@@ -14,20 +14,20 @@
 
 namespace pocket {
 
-// Runs tasks one after the other. A task never needs the GIL, so that a thread may wait for it while holding the GIL.
+// Runs tasks one after the other. No task may need the GIL, because a thread that holds the GIL may wait for it.
 class Queue {
  public:
   explicit Queue(c10::DeviceIndex device);
 
-  // Adds a task and returns its ticket. Tickets count up.
+  // Appends a task and returns its ticket. Tickets count up.
   uint64_t push(std::function<void()> task);
-  // Whether the task of this ticket is done.
+  // Returns true if the task of this ticket is done.
   bool is_done(uint64_t ticket);
   // Waits for the task of this ticket.
   void wait(uint64_t ticket);
-  // The ticket of the last task so far.
+  // Returns the ticket of the last task so far.
   uint64_t last();
-  // Waits for all tasks so far; throws what the first failed one threw.
+  // Waits for all tasks so far. Throws the exception of the first one that failed.
   void synchronize();
 
  private:
@@ -40,24 +40,24 @@ class Queue {
   std::exception_ptr error_;  // of the first task that failed
 };
 
-// The queue of a stream.
+// Returns the queue of a stream.
 Queue& queue_of(const c10::Stream& stream);
 
-// A stream besides the default one. After a few per device, streams share queues.
+// Returns a stream other than the default one. After a few per device, streams share queues.
 c10::Stream new_stream(c10::DeviceIndex index);
 
-// The calling thread's current stream of a device.
+// Returns the calling thread's current stream of a device. exchange_stream() also sets it.
 c10::Stream current_stream(c10::DeviceIndex index);
 c10::Stream exchange_stream(const c10::Stream& stream);
 
-// Waits for everything that was launched on a device, or on all of them; throws what failed.
+// Waits for all tasks of a device, or of all devices. Throws the exception of one that failed.
 void synchronize_device(c10::DeviceIndex index);
 void synchronize_all();
 
-// Destroys an object after everything that was launched so far, on any stream, is done. Throws nothing.
+// Destroys an object when all tasks that were enqueued so far, on any stream, are done.
 void release_later(std::shared_ptr<void> object) noexcept;
 
-// A child of fork() has no threads that would run tasks: there every use is refused, and memory is left alone.
+// A child of fork() has no threads that run tasks. There every use of a queue throws, and no memory is released.
 void mark_forked();
 bool is_forked();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Structured operators: PyTorch's meta function checks the operands and describes the output; the kernel fills it.
-// Registering the out= form is enough: PyTorch makes the functional and the in-place form of it.
+// To register the out= overload is enough: PyTorch makes the functional and the in-place overload of it.
 #include <ATen/TensorIterator.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/add_cpu_dispatch.h>
@@ -21,7 +21,7 @@ namespace pocket {
 
 namespace {
 
-// A meta function's answer arrives in set_output_*(): here the out= tensor becomes what it asks for.
+// The meta function calls set_output_*() with the size and strides of the output. Here the out= tensor gets them.
 template <class Meta>
 struct Described final : Meta {
   explicit Described(at::Tensor& out) : out_(out) {}
@@ -45,7 +45,7 @@ struct Described final : Meta {
   at::Tensor& out_;
 };
 
-// An operand as the kernel may keep it. A number arrives as a CPU tensor, which the caller may change or free.
+// Returns an operand that the kernel may own. A number arrives as a CPU tensor, which the caller may change or free.
 at::Tensor keep(const at::Tensor& tensor) {
   if (!tensor.is_cpu()) {
     return host_view(tensor);
@@ -67,7 +67,7 @@ void check_device(const at::Tensor& tensor, c10::Device device) {
 
 void check_device(const at::Scalar& /*number*/, c10::Device /*device*/) {}
 
-// The out= form of an operator, made of its meta function and the CPU's kernel.
+// The out= overload of an operator, made of its meta function and the CPU's kernel.
 template <class Meta, auto kernel, class... Operands>
 at::Tensor& structured(Operands... operands, at::Tensor& out) {
   (check_device(operands, out.device()), ...);

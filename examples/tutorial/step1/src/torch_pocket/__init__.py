@@ -18,7 +18,7 @@ def on_device(value):
 
 
 def place(tensor, size, stride, dtype):
-    """Give a tensor of the device fresh memory, laid out by size and stride."""
+    """Gives a tensor of the device new memory, laid out by size and stride, and returns the tensor."""
     last = sum((length - 1) * step for length, step in zip(size, stride, strict=True))
     nbytes = 0 if 0 in size else (last + 1) * dtype.itemsize
     memory = torch.frombuffer(bytearray(max(nbytes, 1)), dtype=torch.uint8)
@@ -40,7 +40,7 @@ def empty(size, *, dtype=None, memory_format=None, **options):
 
 
 def host_view(tensor):
-    """Make the CPU tensor over a tensor's memory: what a kernel of this device works on."""
+    """Returns a CPU tensor over a tensor's memory, on which kernels of this device work."""
     storage = tensor.untyped_storage()
     owner = storage.memory.untyped_storage() if storage.nbytes() else torch.UntypedStorage()
     view = torch.empty(0, dtype=tensor.dtype).set_(owner, tensor.storage_offset(), tensor.shape, tensor.stride())
@@ -55,7 +55,7 @@ def copy_from(source, destination, non_blocking=False):
 
 
 def any_operator(operator, *args, **kwargs):
-    """The kernel of every operator that has none of its own: the CPU's, on the same memory."""
+    """Runs an operator that has no kernel of its own: the CPU's kernel, on the same memory."""
     if operator.is_view or operator.name().startswith("aten::set_."):  # these change sizes and never touch data
         return operator.redispatch(CPU, *args, **kwargs)
     tensors = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
@@ -94,5 +94,5 @@ for key in ("Conjugate", "Negative"):  # a copy handles these bits itself
     LIBRARY.impl("_copy_from", torch.library.fallthrough_kernel, key)
 FALLBACK.fallback(any_operator, "PrivateUse1")
 
-# A backward pass returns a moment before PyTorch's thread for the device is done: Python must not be gone by then.
+# A backward pass returns a moment before PyTorch's thread for the device is done. Python must not end before that.
 atexit.register(time.sleep, 0.05)

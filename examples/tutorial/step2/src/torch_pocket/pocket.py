@@ -2,23 +2,23 @@
 """The module torch.pocket: functions that PyTorch and its users call by these names."""
 
 import torch
-from torch.accelerator import current_device_index as current_device  # noqa: F401 - they ask the guard
+from torch.accelerator import current_device_index as current_device  # noqa: F401 - they call the guard
 from torch.accelerator import memory_allocated, synchronize  # noqa: F401
 from torch.accelerator import set_device_index as set_device  # noqa: F401
 
 
 def is_available() -> bool:
-    """Whether the device can be used."""
+    """Returns True if the device can be used."""
     return True
 
 
 def device_count() -> int:
-    """How many devices there are."""
+    """Returns the number of devices."""
     return torch._C._accelerator_hooks_device_count()
 
 
 def is_initialized() -> bool:
-    """Whether the device was used; it needs no preparation."""
+    """Returns True if the device was used before; it needs no preparation."""
     return True
 
 
@@ -27,11 +27,11 @@ def _is_in_bad_fork() -> bool:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the devices; they have no generators yet."""
+    """Does nothing: the devices have no generators yet."""
 
 
 class device(torch.accelerator.device_index):
-    """Make a device current for a while: `with torch.pocket.device(1)`. None changes nothing."""
+    """A context in which a device is current: `with torch.pocket.device(1)`. None changes nothing."""
 
     def __init__(self, device: "torch.device | str | int | None"):
         if isinstance(device, (str, torch.device)):

@@ -6,12 +6,12 @@ import time
 
 import torch
 
-torch.utils.rename_privateuse1_backend("pocket")  # first: what follows may use the name
+torch.utils.rename_privateuse1_backend("pocket")  # first: later lines may use the name
 
 from torch_pocket import _C, operators, pocket  # noqa: E402, F401 - importing _C and operators registers
 
 torch._register_device_module("pocket", pocket)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
-# A backward pass returns a moment before PyTorch's thread for the device is done: Python must not be gone by then.
+# A backward pass returns a moment before PyTorch's thread for the device is done. Python must not end before that.
 atexit.register(time.sleep, 0.05)

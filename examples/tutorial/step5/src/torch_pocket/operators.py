@@ -6,7 +6,7 @@ import torch
 # The gradient of an operator whose kernel is C++ (csrc/cube.cpp).
 
 
-def _keep_input(ctx, inputs, output):  # PyTorch calls this one by the names of its arguments
+def _keep_input(ctx, inputs, output):  # PyTorch passes these arguments by name
     ctx.save_for_backward(*inputs)
 
 
@@ -24,7 +24,7 @@ torch.library.register_fake("pocket::soft_step", lambda x: torch.empty_like(x, m
 
 @torch.library.custom_op("pocket::gate", mutates_args=(), device_types="pocket")
 def gate(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Multiply x by the sigmoid of y."""
+    """Returns x times the sigmoid of y."""
     return x * torch.sigmoid(y)
 
 
@@ -43,14 +43,14 @@ gate.register_autograd(_gate_gradient, setup_context=_keep_input)
 
 
 class ReverseGradient(torch.autograd.Function):
-    """Give the input back; on the way back, turn the gradient round."""
+    """Returns its input, and reverses the sign of the gradient."""
 
     @staticmethod
     def forward(context, x):
-        """Give a tensor over the same memory."""
+        """Returns a tensor over the same memory."""
         return x.view_as(x)
 
     @staticmethod
     def backward(context, grad):
-        """Negate the gradient."""
+        """Returns the negative gradient."""
         return -grad

@@ -20,7 +20,7 @@ from torch_pocket import _C, pocket
 
 
 class PocketInterface(DeviceInterface):
-    """The device as Dynamo and Inductor see it."""
+    """The device as Dynamo and Inductor know it."""
 
     device = pocket.device
     Event = torch.Event
@@ -34,46 +34,47 @@ class PocketInterface(DeviceInterface):
 
     @staticmethod
     def get_compute_capability(device=None):
-        """Give a version of the device's abilities; it has one."""
+        """Returns the version of the device's abilities; there is only one."""
         return 1
 
     class Worker:
-        """What Inductor asks, in processes that compile, too."""
+        """The functions that Inductor also calls in processes that compile."""
 
         current_device = staticmethod(pocket.current_device)
 
         @staticmethod
         def get_device_properties(device=None):
-            """Say how many threads a kernel has."""
+            """Returns the number of threads of a kernel."""
             return SimpleNamespace(multi_processor_count=1)
 
 
 class PocketOps(DeviceOpOverrides):
-    """How generated Python speaks of the device."""
+    """The lines of generated Python that are about the device."""
 
     def set_device(self, device_idx):
-        """Make a device the current one."""
+        """Returns a line that makes a device current."""
         return f"torch.pocket.set_device({device_idx})"
 
     def device_guard(self, device_idx):
-        """Make a device the current one for a while."""
+        """Returns a context in which a device is current."""
         return f"torch.pocket.device({device_idx})"
 
     def synchronize(self):
-        """Wait for the current device."""
+        """Returns a line that waits for the current device."""
         return "torch.pocket.synchronize()"
 
 
 def as_cpp():
-    """Tell Inductor our language, which for a device it does not know is "cuda_backend", and that a queue is a thread.
+    """Returns a context with our language, and one thread per kernel, as a queue is one thread.
 
-    For a while: the same process may compile for other devices.
+    Inductor takes the language of a device that it does not know from "cuda_backend". It is a context, because the same
+    process may compile for other devices.
     """
     return config.patch({"cuda_backend": "cpp", "cpp.threads": 1})
 
 
 class Scheduling(CppScheduling):
-    """What becomes a kernel, and its source."""
+    """Decides what becomes one kernel, and writes its source."""
 
     def __init__(self, scheduler):
         super().__init__(scheduler)
@@ -85,19 +86,19 @@ class Scheduling(CppScheduling):
             )
 
     def codegen_node(self, node):
-        """Add a node to the kernel at hand."""
+        """Adds a node to the current kernel."""
         with as_cpp():
             super().codegen_node(node)
 
     def flush(self):
-        """End the kernel at hand: define_kernel(), and a line that calls it."""
+        """Ends the current kernel: calls define_kernel(), and writes a line that calls the kernel."""
         nodes = self.kernel_group.scheduled_nodes
         device = nodes[0].get_device() if nodes else None
-        with as_cpp(), V.graph.set_current_device(device):  # the graph may have come to another device's nodes
+        with as_cpp(), V.graph.set_current_device(device):  # the current device may be another one by now
             super().flush()
 
     def define_kernel(self, src_code, nodes, kernel_args=None):
-        """Write a kernel's source into the generated Python; return its name."""
+        """Writes a kernel's source into the generated Python, and returns its name."""
         wrapper = V.graph.wrapper_code
         _, names, types = (kernel_args or self.kernel_group.args).cpp_argdefs()
         source = src_code.replace("#pragma CMT", "//") + unpacking(names, types)
@@ -110,7 +111,7 @@ class Scheduling(CppScheduling):
 
 
 def unpacking(names, types):
-    """Write a function that takes the block of arguments which launch_compiled() fills, and calls the kernel."""
+    """Returns the source of a function that takes the block which launch_compiled() fills, and calls the kernel."""
     arguments = []
     for number, (name, type_) in enumerate(zip(names, types, strict=True)):
         slot = f"(block + {16 * number})"
@@ -123,7 +124,7 @@ def unpacking(names, types):
 
 
 def compile_kernel(async_compile, source):
-    """Compile a kernel, for generated Python; what comes back launches it, or is a future of that."""
+    """Compiles a kernel, for generated Python. Returns a function that launches it, or a future of that function."""
 
     def launcher(function):
         return functools.partial(_C.launch_compiled, ctypes.cast(function, ctypes.c_void_p).value)
@@ -133,18 +134,18 @@ def compile_kernel(async_compile, source):
 
 
 class OnDevice(Wrapper):
-    """The Python that allocates tensors and calls kernels."""
+    """Writes the Python that allocates tensors and calls kernels."""
 
-    # Or Inductor would find what an earlier version of this file wrote. Compiled C++ is kept all the same.
+    # With a cache, Inductor would find what an earlier version of this file wrote. Compiled C++ is cached all the same.
     supports_caching = False
 
     def write_header(self):
-        """Write the imports."""
+        """Writes the imports."""
         super().write_header()
         self.imports.writeline("from torch_pocket.compiler import compile_kernel")
 
     def make_allocation(self, name, device, *rest, **settings):
-        """Write a line that allocates, with the number of the device, which Inductor leaves out."""
+        """Returns a line that allocates, with the index of the device, which Inductor leaves out."""
         line = super().make_allocation(name, device, *rest, **settings)
         return line.replace("device='pocket'", f"device='{device}'")
 
@@ -157,28 +158,28 @@ class OnDevice(Wrapper):
 
 
 class OfSubgraph(OnDevice, SubgraphPythonWrapperCodegen):
-    """Of a part of a graph, such as a branch of torch.cond."""
+    """The wrapper of a part of a graph, such as a branch of torch.cond."""
 
 
 class PythonWrapperCodegen(OnDevice):
-    """Of a whole graph."""
+    """The wrapper of a whole graph."""
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
-        """Make one, as Inductor does."""
+        """Returns a wrapper, as Inductor does."""
         if is_subgraph:
             return OfSubgraph(subgraph_name, parent_wrapper, partition_signatures)
         return PythonWrapperCodegen()
 
 
 class CppWrapperCodegen:
-    """In place of what writes C++ instead of Python: PyTorch has no C functions for our device that it could call."""
+    """Rejects the modes that write C++ instead of Python. PyTorch has no C functions for our device to call from it."""
 
     supports_caching = False
 
     @staticmethod
     def create(*_):
-        """Refuse."""
+        """Raises an error."""
         raise NotImplementedError("torch.compile writes Python for pocket: leave cpp_wrapper and fx_wrapper off")
 
 

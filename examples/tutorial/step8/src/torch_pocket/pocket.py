@@ -21,12 +21,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_available() -> bool:
-    """Whether the device can be used."""
+    """Returns True if the device can be used."""
     return True
 
 
 def device_count() -> int:
-    """How many devices there are."""
+    """Returns the number of devices."""
     return torch._C._accelerator_hooks_device_count()
 
 
@@ -34,7 +34,7 @@ _initialized = True  # of which torch.utils.checkpoint learns that there are ran
 
 
 def is_initialized() -> bool:
-    """Whether the device was used; it needs no preparation."""
+    """Returns True if the device was used before; it needs no preparation."""
     return _initialized
 
 
@@ -43,7 +43,7 @@ def _is_in_bad_fork() -> bool:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices."""
+    """Seeds the generators of all devices."""
     for index in range(device_count()):
         _C.set_random_state(index, seed % (1 << 64), 0)
 
@@ -55,29 +55,29 @@ def _index(device: "torch.device | str | int | None") -> int:
 
 
 def get_rng_state(device: "torch.device | str | int" = "pocket") -> torch.Tensor:
-    """Give the state of a device's generator: seed and number of draws, 16 bytes."""
+    """Returns the state of a device's generator: seed and number of draws, 16 bytes."""
     return torch.tensor(list(struct.pack("=QQ", *_C.get_random_state(_index(device)))), dtype=torch.uint8)
 
 
 def set_rng_state(state: torch.Tensor, device: "torch.device | str | int" = "pocket") -> None:
-    """Continue from a state that get_rng_state gave."""
+    """Sets a device's generator to a state that get_rng_state() returned."""
     if state.dtype != torch.uint8 or state.numel() != 16:
         raise ValueError(f"set_rng_state: expected 16 bytes of get_rng_state, got {state.numel()} of {state.dtype}")
     _C.set_random_state(_index(device), *struct.unpack("=QQ", bytes(state.tolist())))
 
 
 def current_stream(device: "torch.device | str | int | None" = None) -> torch.Stream:
-    """Give the stream that work goes to."""
+    """Returns the stream on which a device enqueues launches."""
     return torch.accelerator.current_stream(_index(device))
 
 
 def stream(stream: "torch.Stream | None") -> contextlib.AbstractContextManager:
-    """Give the stream as a context: `with torch.pocket.stream(s)` sends work to it. None changes nothing."""
+    """Returns the stream as a context: `with torch.pocket.stream(s)` makes it current. None changes nothing."""
     return contextlib.nullcontext() if stream is None else stream
 
 
 class device(torch.accelerator.device_index):
-    """Make a device current for a while: `with torch.pocket.device(1)`. None changes nothing."""
+    """A context in which a device is current: `with torch.pocket.device(1)`. None changes nothing."""
 
     def __init__(self, device: "torch.device | str | int | None"):
         if isinstance(device, (str, torch.device)):
@@ -86,12 +86,12 @@ class device(torch.accelerator.device_index):
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Give the types that torch.autocast("pocket") may use."""
+    """Returns the dtypes that torch.autocast("pocket") may use."""
     return [torch.float16, torch.bfloat16]
 
 
 def __getattr__(name: str) -> type:
-    """Give Inductor the classes that it looks up here; they need Inductor, and `import torch` must not import it."""
+    """Returns the classes that Inductor looks up here. They import Inductor, which `import torch` must not do."""
     if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"):
         from torch_pocket import compiler
 

@@ -6,20 +6,20 @@ import time
 
 
 def _autoload() -> None:
-    """Do nothing: PyTorch calls it at the end of `import torch`, and to find it imports this package.
+    """Does nothing. PyTorch calls it at the end of `import torch`, and imports this package to find it.
 
-    It comes before the import of torch because a program may import this package first.
+    It stands before the import of torch, because a program may import this package first.
     """
 
 
 import torch  # noqa: E402
 
-torch.utils.rename_privateuse1_backend("pocket")  # first: what follows may use the name
+torch.utils.rename_privateuse1_backend("pocket")  # first: later lines may use the name
 
 from torch_pocket import _C, group, operators, pocket  # noqa: E402, F401 - importing them registers
 
 torch._register_device_module("pocket", pocket)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
-# A backward pass returns a moment before PyTorch's thread for the device is done: Python must not be gone by then.
+# A backward pass returns a moment before PyTorch's thread for the device is done. Python must not end before that.
 atexit.register(time.sleep, 0.05)

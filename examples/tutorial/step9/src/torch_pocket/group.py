@@ -7,10 +7,10 @@ from torch_pocket import _C
 
 
 def create(asked, options) -> _C.Group:
-    """Make the group of one process. It waits until all have come, at most for the timeout."""
+    """Returns the group of one process. Waits for all other processes, at most for the timeout."""
     store = PrefixStore("pccl", asked.store)
     return _C.Group(ProcessGroupGloo(store, asked.group_rank, asked.group_size, asked.timeout))
 
 
-# A string of devices would be taken letter by letter.
+# A list, because PyTorch would take a string letter by letter.
 Backend.register_backend("pccl", create, extended_api=True, devices=["pocket"])
