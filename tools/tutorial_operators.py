@@ -30,14 +30,8 @@ COMMANDS = re.compile(r"(?ms)^```console\n([^`]*^python check\.py\n)```\n[^`]*^`
 
 
 def project_of(step: int) -> dict[str, bytes]:
-    """Returns the files of a step's project with the operators, by path.
-
-    If CMakeLists.txt lists the sources, it lists theirs, too.
-    """
-    files = files_of(step) | {file: (FOLDER / file).read_bytes() for file in FILES}
-    listed = b"  csrc/launch.cpp\n"
-    files["CMakeLists.txt"] = files["CMakeLists.txt"].replace(listed, b"  csrc/kinds.cpp\n" + listed)
-    return files
+    """Returns the files of a step's project with the operators, by path. CMake finds their source by itself."""
+    return files_of(step) | {file: (FOLDER / file).read_bytes() for file in FILES}
 
 
 def lay(step: int, folder: Path) -> None:
