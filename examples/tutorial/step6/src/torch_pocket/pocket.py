@@ -30,7 +30,7 @@ def device_count() -> int:
     return torch._C._accelerator_hooks_device_count()
 
 
-_initialized = True  # of which torch.utils.checkpoint learns that there are random numbers to keep
+_initialized = True  # torch.utils.checkpoint looks here before it saves the random state
 
 
 def is_initialized() -> bool:
