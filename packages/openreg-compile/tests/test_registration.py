@@ -39,6 +39,26 @@ def test_the_order_of_imports_does_not_matter(python, first):
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
+def test_the_same_code_is_generated_where_inductor_was_imported_before_the_device(python):
+    """Inductor reads once, while it is imported, which devices are GPUs."""
+    code = """
+        import torch
+        import {}
+        import {}
+        import torch._inductor.config
+        torch._inductor.config.compile_threads = 1  # no further processes
+        from torch._inductor.utils import GPU_TYPES, run_and_get_code
+        x = torch.ones(3, device="openreg")
+        result, (code,) = run_and_get_code(torch.compile(lambda x: x * 2.25 + 1), x)
+        print(result.tolist(), "openreg" in GPU_TYPES)
+        print(code)
+    """
+    before = python(code.format("torch._inductor.utils", "openreg_compile"))
+    after = python(code.format("openreg_compile", "torch._inductor.utils"))
+    assert before.stdout.startswith("[3.25, 3.25, 3.25] False\n"), before.stderr
+    assert before.stdout == after.stdout, after.stderr
+
+
 @pytest.mark.covers("module._inductor_backend_init")
 def test_inductor_calls_the_devices_module_where_nothing_is_registered(python):
     done = python(

@@ -3,6 +3,9 @@
 
 The generated module wraps its function with ``graphify()``. For each combination of sizes and stream, the first call
 runs the function, the second captures it into a device graph (``torch.openreg.Graph``), and further calls replay that.
+PyTorch's own recordings, ``torch/_inductor/cudagraph_trees.py``, are for CUDA alone up to torch 2.15, and a backend
+cannot register another device with them.
+
 A recording is a device graph with the addresses of its inputs. An input whose address
 differs from that of the first call is copied into a buffer before each replay; other inputs are not copied.
 Results are not copied: they are in the graph's memory. A graph is not replayed while a storage of its last results is

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """torch.compile, torch.export and fake tensors work with the compiler backends that generate no code."""
 
+import json
+from importlib.metadata import version
+
 import pytest
 import torch
-from torch._dynamo.device_interface import get_interface_for_device
+from torch._dynamo.device_interface import DeviceInterface, get_interface_for_device
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
@@ -59,15 +62,24 @@ def test_a_compiled_function_keeps_its_stream(backend):
     assert torch.openreg.stream_stats(stream).launches > launches
 
 
-@pytest.mark.skipif(
-    not hasattr(get_interface_for_device("openreg"), "is_gpu"), reason="the compiler asks this since torch 2.15"
-)
-def test_what_the_compiler_asks_of_the_device_since_torch_2_15():
+@pytest.mark.covers("device_interface.is_gpu")
+def test_the_device_is_no_gpu_for_the_compiler():
+    assert not get_interface_for_device("openreg").is_gpu()
+
+
+@pytest.mark.covers("device_interface.get_cache_system_info")
+def test_the_key_of_the_compilers_cache_names_the_packages_and_their_versions():
+    found = json.loads(json.dumps(get_interface_for_device("openreg").get_cache_system_info()))
+    assert found["openreg-runtime"] == version("openreg-runtime")
+    assert found["openreg-ops"] == version("openreg-ops")
+
+
+@pytest.mark.skipif(not hasattr(DeviceInterface, "exposes_streams"), reason="the compiler asks this since torch 2.15")
+def test_what_the_compilers_base_class_finds_since_torch_2_15():
     interface = get_interface_for_device("openreg")
     assert interface.exposes_streams()
     assert interface.get_multi_processor_count() == torch.openreg.get_device_properties().multi_processor_count
-    assert interface.get_cache_system_info() is None  # no generated code depends on the device
-    assert not interface.is_gpu()  # which code would be generated for
+    assert interface.get_cpp_device_options(aot_mode=False, compile_only=False) is None
 
 
 @pytest.mark.covers("device_interface.Event")
@@ -180,6 +192,25 @@ assert type(torch._dynamo.__spec__) is type(sys.__spec__)
         TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.covers("device_interface.register_interface_for_device")
+@pytest.mark.parametrize("first", ["torch._dynamo", "torch._inductor.utils"])
+def test_the_device_is_registered_when_inductor_has_read_the_registry(python, first):
+    result = python(
+        f"""
+import importlib, sys, torch, torch_openreg, openreg_runtime
+
+def show(utils):
+    print("openreg" in sys.modules["torch._dynamo.device_interface"].device_interfaces)
+
+openreg_runtime.after_import("torch._inductor.utils", show)
+importlib.import_module({first!r})
+import torch._inductor.utils
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.stdout == "True\n", result.stderr
 
 
 @pytest.mark.covers("device_interface.register_interface_for_device", "registration.register_graphsafe_rng_device_type")

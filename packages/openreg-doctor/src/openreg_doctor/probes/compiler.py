@@ -100,10 +100,11 @@ _WORKERS = (
     "Worker.set_device, Worker.current_device, Worker.get_device_properties, get_compute_capability, "
     "is_bf16_supported, is_dtype_supported, memory_allocated, is_triton_capable"
 )
+_CODE = "is_gpu, get_cache_system_info"
 
 EXERCISES: dict[str, Callable[[ProbedDevice], object]] = {
     "device_interface.register_interface_for_device": _interface,
-    **{f"device_interface.{row}": _members(*row.split(", ")) for row in (_STREAMS, _DEVICES, _WORKERS)},
+    **{f"device_interface.{row}": _members(*row.split(", ")) for row in (_STREAMS, _DEVICES, _WORKERS, _CODE)},
     "registration.register_graphsafe_rng_device_type": _random_states,
     "registration.register_backend_for_device": _code_generator,
     "registration.backends eager and aot_eager, torch.export, FakeTensor": _compile,

@@ -12,7 +12,12 @@ from openreg_runtime import _providers, openreg
 from openreg_runtime._after_import import after_import
 
 
-def _register_device_interface(_dynamo: ModuleType) -> None:
+def _register_device_interface(_registry: ModuleType) -> None:
+    """Registers the device at the end of the import of the registry, before Inductor reads it.
+
+    Inductor reads the registry once, while ``torch._inductor.utils`` is imported, and ``torch._dynamo`` may import that
+    before its own import ends. A device that registers later is never among Inductor's ``GPU_TYPES``.
+    """
     from openreg_runtime.openreg import _device_interface
 
     _device_interface.register()
@@ -36,6 +41,6 @@ def register_with_compiler() -> None:
     # Their results never change in a process, so compiled code may contain them.
     for function in (openreg.is_available, openreg.device_count):
         function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    after_import("torch._dynamo", _register_device_interface)
+    after_import("torch._dynamo.device_interface", _register_device_interface)
     after_import("torch._functorch._aot_autograd.utils", _register_random_states)
     after_import("torch._inductor.codegen.common", _refuse_inductor)

@@ -13,6 +13,7 @@ import torch
 from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
 
 from openreg_runtime import openreg
+from openreg_runtime._plugins import installed_plugins
 from openreg_runtime.openreg._device import DeviceLike, DeviceProperties, exchange_device, maybe_exchange_device
 
 
@@ -78,6 +79,25 @@ class OpenregInterface(DeviceInterface):
     def is_triton_capable(device: Any = None) -> bool:  # noqa: ARG004
         """Returns False, because the device cannot run Triton kernels."""
         return False
+
+    @staticmethod
+    def is_gpu() -> bool:
+        """Returns False, because kernels for the device are loops in C++, which Inductor generates as for the CPU.
+
+        For a device that returns True, Inductor fuses for threads of a GPU and generates Triton. torch 2.15 and later
+        ask. The methods that they ask beside it stay those of the base class: ``exposes_streams()`` finds ``Stream``,
+        ``get_multi_processor_count()`` finds the field of the properties, and ``get_cpp_device_options()`` has nothing
+        to add, because it is for the C++ wrapper, which a backend outside of PyTorch's repository cannot have.
+        """
+        return False
+
+    @classmethod
+    def get_cache_system_info(cls) -> dict[str, object]:
+        """Returns the versions of the device's packages, which become part of the keys of Inductor's caches.
+
+        torch 2.15 and later ask once per process. They do not initialize the device.
+        """
+        return {plugin.distribution: plugin.version for plugin in installed_plugins()}
 
 
 def register() -> None:
