@@ -79,6 +79,20 @@ def test_the_one_in_the_readme_is_read():
     assert found.operator("fft.fft").skip == "there is no library for it yet"
 
 
+def test_what_pytorchs_test_framework_asks_is_read(tmp_path):
+    text = """
+bypass_device_restrictions = false
+hw_classification = ["accelerator", "GENERIC"]
+[capabilities]
+"dtype.fp8" = false
+"""
+    found = manifest.read(written(tmp_path, text))
+    assert found.bypass_device_restrictions is False
+    assert found.hw_classification == ("ACCELERATOR", "GENERIC")
+    assert found.capabilities == {"dtype.fp8": False}
+    assert manifest.Manifest().bypass_device_restrictions is None
+
+
 def test_what_later_releases_need_holds_from_then_on(tmp_path):
     path = written(tmp_path, WHOLE)
     old, new = manifest.read(path, "2.13.1"), manifest.read(path, "2.15.0")
@@ -114,6 +128,9 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
     ("text", "told"),
     [
         ("devise = 'npu'", "the file has an unknown key 'devise'; accepted are device, import,"),
+        ("[capabilities]\n'dtype.fp8' = 'no'", "[capabilities] dtype.fp8 = 'no' has to be true or false"),
+        ("[capabilities]\nfp8 = true", "[capabilities] names 'fp8'; a name has a category, as \"dtype.fp8\""),
+        ("hw_classification = 'CPU'", "hw_classification = 'CPU' has to be a list"),
         ("[expect]\nfloat32 = 3", "[expect] has an unknown key 'float32'; accepted are native, most_failing"),
         (
             "[operators.abs]\nfail = 'no kernel'",

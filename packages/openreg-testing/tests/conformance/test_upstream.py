@@ -110,6 +110,12 @@ def test_the_manifest_chooses_and_excuses(checkout):
     assert "test_flip_openreg: the manifest lists an expected failure (it was so once), but the test passes" in note
 
 
+def test_tests_for_other_devices_run_where_the_manifest_bypasses_their_marks(checkout):
+    found, _ = run(checkout, Manifest(bypass_device_restrictions=True), ["*of_the_cpu*"])
+    result = found["test_of_the_cpu_openreg"]
+    assert (result.status, "not run elsewhere" in result.reason) == ("failed", True)
+
+
 def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
     (checkout / "test_broken.py").write_text("import no_such_module\n", "utf-8")
     setup = Setup("openreg", ("torch_openreg",))

@@ -9,6 +9,7 @@ PyTorch's table of operators, is also called an entry.) Under [tests] it is the 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -80,6 +81,10 @@ class Manifest:
     native: Mapping[str, int] = field(default_factory=dict)  # minimal number of entries without a fallback, by dtype
     most_failing: int | None = None  # maximal number of entries with `fails`
     only_listed: bool = False  # operators without an entry are not run
+    # What the backend declares to PyTorch's test framework (``declarations``), for PyTorch's own tests.
+    bypass_device_restrictions: bool | None = None  # None: as the backend's own modules have set it
+    hw_classification: tuple[str, ...] = ()  # the hardware classifications that are run; empty: all tests
+    capabilities: Mapping[str, bool] = field(default_factory=dict)
     variants: bool = False  # a name under [operators] includes its variants: div includes div.floor_rounding
     operators: Mapping[str, OperatorExpectations] = field(default_factory=dict)
     tests: Mapping[str, Exclusion] = field(default_factory=dict)
@@ -176,6 +181,9 @@ _TOP = {
     "expect": dict,
     "reasons": dict,
     "only_listed": bool,
+    "bypass_device_restrictions": bool,
+    "hw_classification": list,
+    "capabilities": dict,
     "operators": dict,
     "differing": list,
     "tests": dict,
@@ -233,6 +241,11 @@ class _Parser:
             native=self.counts(expect.get("native", {}), "[expect] native"),
             most_failing=expect.get("most_failing"),
             only_listed=top.get("only_listed", False),
+            bypass_device_restrictions=top.get("bypass_device_restrictions"),
+            hw_classification=tuple(
+                name.upper() for name in self.names(top.get("hw_classification", []), "hw_classification")
+            ),
+            capabilities=self.capabilities(top.get("capabilities", {})),
             operators=self.differing(self.entries("operators", _OPERATOR, self.operator)),
             tests=self.entries("tests", _TEST, self.test),
             pytorch=self.entries("pytorch", _TEST, self.test),
@@ -269,6 +282,14 @@ class _Parser:
             self.dtype(name, where)
             if not isinstance(count, int):
                 raise self.error(where, f"{name} = {count!r} has to be a whole number")
+        return value
+
+    def capabilities(self, value: Mapping[str, Any]) -> Mapping[str, bool]:
+        for name, item in value.items():
+            if not isinstance(item, bool):
+                raise self.error("[capabilities]", f"{name} = {item!r} has to be true or false")
+            if not re.fullmatch(r"\w+\.\w+", name):
+                raise self.error("[capabilities]", f'names {name!r}; a name has a category, as "dtype.fp8"')
         return value
 
     def dtype(self, name: str, where: str) -> str:

@@ -3,8 +3,7 @@
 
 A test file instantiates each test for all device types, for a backend through ``PrivateUse1TestBase``. PyTorch's
 variables PYTORCH_TESTING_DEVICE_ONLY_FOR and PYTORCH_TESTING_DEVICE_FOR_CUSTOM select the tests of the backend. The
-manifest is the file of a backend's expected failures. Its entries for operators are passed to
-``PrivateUse1TestBase.set_test_configs`` if the installed torch has it.
+manifest is the file of a backend's expected failures. ``declarations`` declares it to PyTorch's test framework.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import declarations
 from .bring_up import Setup
 from .card import ConformanceResult, apply_exclusion
-from .manifest import Manifest
 from .pool import CompletedTask, FailedTask, WorkerPool
 
 # The files that are run by default: their tests are instantiated for each device type.
@@ -71,11 +70,7 @@ class PrepareUpstream:
         found = self.setup.run()
         _restore_default_warnings()
         sys.argv = sys.argv[:1]  # torch.testing parses sys.argv
-        from torch.testing._internal import common_device_type
-
-        base: Any = common_device_type.PrivateUse1TestBase
-        if hasattr(base, "set_test_configs"):
-            base.set_test_configs(**_configs(self.setup.manifest))
+        declarations.apply(self.setup.manifest)
         return found
 
 
@@ -86,38 +81,6 @@ def _restore_default_warnings() -> None:
     warnings.resetwarnings()
     warnings.simplefilter("default")
     torch.set_warn_always(False)
-
-
-def _configs(manifest: Manifest) -> dict[str, Any]:
-    """Returns the manifest's entries for operators as arguments of PrivateUse1TestBase.set_test_configs()."""
-    import torch
-    from torch.testing._internal import common_device_type
-    from torch.testing._internal.common_methods_invocations import op_db
-    from torch.testing._internal.opinfo import core
-
-    decorate: Any = core.DecorateInfo
-    override: Any = common_device_type.toleranceOverride
-    tol = common_device_type.tol
-    overrides: dict[str, Any] = {}
-    allowed: list[str] = []
-    every = {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
-    for name in dict.fromkeys(op.full_name for op in op_db):
-        known, changed = manifest.operator(name), []
-        if manifest.runs(name):
-            allowed.append(name)
-        if known.tolerances:
-            granted = {getattr(torch, dtype): tol(atol, rtol) for dtype, (rtol, atol) in known.tolerances.items()}
-            changed.append(decorate(override(granted)))
-        if known.dtypes:
-            others = [dtype for dtype in every if str(dtype).removeprefix("torch.") not in known.dtypes]
-            reason = f"the manifest runs {name} in {', '.join(known.dtypes)} only"
-            changed.append(decorate(unittest.skip(reason), dtypes=others))
-        if known.fails:
-            changed.append(decorate(unittest.skip(known.fails)))
-        if changed:
-            overrides[name] = changed
-    restricted = manifest.only_listed or any(known.skip for known in manifest.operators.values())
-    return {"op_allowlist": allowed if restricted else None, "op_overrides": overrides or None}
 
 
 @dataclass(frozen=True)
@@ -196,6 +159,7 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
     return {
         f"{name}::{method}": value(method)
         for name, value in (made or classes).items()
+        if declarations.selects(device_under_test.manifest(), value)
         for method in loader.getTestCaseNames(value)
     }
 
