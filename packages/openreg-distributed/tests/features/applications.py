@@ -208,6 +208,37 @@ def attention_of_parts(rank: int, size: int) -> None:
     check((4, 4), [3], [5, 5], Shard(0), True)
 
 
+def random_numbers(rank: int, size: int) -> None:
+    """DTensor draws: replicas are those of one process, no two shards are alike, and all ranks go on alike."""
+    from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+    mesh = init_device_mesh("openreg", (size,))
+    draws = {
+        "uniform": lambda tensor: tensor.uniform_(-1, 1),
+        "normal": lambda tensor: tensor.normal_(),
+        "init": lambda tensor: nn.init.kaiming_uniform_(tensor),
+        "dropout": lambda tensor: functional.dropout(tensor, 0.5),
+    }
+    for name, draw in draws.items():
+        # One process draws alone, and then the ranks together, from the same seed.
+        torch.manual_seed(3)
+        alone = draw(torch.ones(8, 16, device="openreg"))
+        after = torch.rand(4, device="openreg")
+        for placement in (Replicate(), Shard(0), Shard(1)):
+            together = distribute_tensor(torch.ones(8, 16, device="openreg"), mesh, [placement])
+            torch.manual_seed(3)
+            drawn = draw(together)
+            assert isinstance(drawn, DTensor)
+            assert drawn.placements == (placement,)
+            whole = drawn.full_tensor()
+            assert torch.equal(torch.rand(4, device="openreg"), after), (name, placement)
+            if placement == Replicate():
+                assert torch.equal(whole, alone), name
+            else:
+                assert not torch.equal(*whole.chunk(2, placement.dim)), (name, placement)
+                assert (0.3 < (whole == 0).float().mean() < 0.7) == (name == "dropout")
+
+
 def contexts(rank: int, size: int, is_causal: bool) -> None:
     """Attention over a sequence of which each rank has a part, with its gradients."""
     from torch.distributed.tensor.experimental import _attention, context_parallel

@@ -13,6 +13,7 @@ ON_TWO = [
     pytest.param(applications.uneven, marks=FURTHER),
     applications.differentiable,
     applications.attention_of_parts,
+    applications.random_numbers,
     applications.state_from_one_rank,
     applications.objects_of_the_device,
 ]
