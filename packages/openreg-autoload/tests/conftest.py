@@ -30,9 +30,20 @@ class Site:
     def runtime(self, code=RUNTIME):
         (self.folder / "openreg_runtime.py").write_text(code, "utf-8")
 
-    def python(self, code, *options, autoload=True):
+    def rival(self, name="rival", code="torch.utils.rename_privateuse1_backend('rival')"):
+        """Installs another backend, whose entry point runs this code when torch is imported."""
+        (self.folder / f"{name}.py").write_text(
+            f"import torch\ndef load():\n    {code}\n    print('loaded {name}')\n", "utf-8"
+        )
+        info = self.folder / f"{name}_torch-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-torch\nVersion: 1.0\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[torch.backends]\n{name} = {name}:load\n", "utf-8")
+
+    def python(self, code, *options, autoload=True, **variables):
         """Runs code in a fresh process, which may import from the folder."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+        env.update(variables)
         env["PYTHONPATH"] = str(self.folder)
         if not autoload:
             env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"

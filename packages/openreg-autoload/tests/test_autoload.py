@@ -4,6 +4,7 @@
 Each fresh process imports torch, which takes seconds, so what the function says is tested without one.
 """
 
+import sys
 from importlib.metadata import entry_points
 
 import pytest
@@ -104,3 +105,50 @@ def test_an_error_ends_the_import_of_torch_which_names_the_cause_and_the_switch(
     assert result.returncode == 1
     assert "\nImportError: openreg-runtime failed to load: SystemExit: 0. " in result.stderr
     assert SWITCH in result.stderr
+
+
+SHOW = "import torch; print(torch._C._get_privateuse1_backend_name(), torch.ones(2).sum().item())"
+
+
+def test_beside_another_backend_torch_works_and_a_warning_says_who_was_loaded_and_what_chooses(site):
+    site.runtime()
+    site.rival()
+    result = site.python(SHOW)
+    assert result.stdout == "loaded rival\nrival 2.0\n", result.stderr
+    for part in ("RuntimeWarning", "rival (of rival-torch)", "TORCH_DEVICE_BACKEND_AUTOLOAD=0", "OPENREG_AUTOLOAD=0"):
+        assert part in result.stderr
+
+
+def test_the_variable_chooses_the_other_backend_without_a_warning(site, autoload, monkeypatch, recwarn):
+    site.runtime()
+    site.rival()
+    monkeypatch.setenv("OPENREG_AUTOLOAD", "0")
+    autoload()
+    assert "openreg_runtime" not in sys.modules
+    assert not recwarn.list
+
+
+def test_the_variable_chooses_openreg_beside_a_backend_of_another_key(site):
+    site.runtime()
+    site.rival("vendor", code="pass")
+    result = site.python(SHOW, OPENREG_AUTOLOAD="1")
+    assert sorted(result.stdout.splitlines()) == [
+        "load_plugins True",
+        "loaded openreg_runtime",
+        "loaded vendor",
+        "privateuseone 2.0",
+    ], result.stderr
+    assert result.stderr == ""
+
+
+def test_a_value_of_the_variable_that_means_nothing_is_refused(autoload, monkeypatch):
+    monkeypatch.setenv("OPENREG_AUTOLOAD", "yes")
+    with pytest.raises(ImportError, match=r"OPENREG_AUTOLOAD='yes' is not accepted: it has to be 1 .* or 0 .*unset it"):
+        autoload()
+
+
+def test_packages_of_the_device_are_no_other_backend(site, autoload):
+    site.runtime()
+    site.rival("openreg_example", code="pass")
+    autoload()
+    assert sys.modules["openreg_runtime"].complete

@@ -260,6 +260,10 @@ def test_a_backend_that_loads_with_torch_is_found(tmp_path_factory):
     diagnosis = installation.doctor(fresh=True)  # each child as users have it
     assert diagnosis.document["device"] == "toaster"
     assert diagnosis.texts("ok")["autoload.device"].startswith("import torch loads toaster")
+    assert (
+        "torch.accelerator is toaster: a backend for PrivateUse1 goes before"
+        in (diagnosis.texts("ok")["autoload.accelerator"])
+    )
     assert "startup.toaster" not in diagnosis.output
 
 

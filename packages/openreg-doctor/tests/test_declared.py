@@ -115,7 +115,9 @@ def test_another_backend_that_loads_with_torch_and_takes_the_name_is_a_problem(k
     (kettle.folder / "rival.py").write_text(code, "utf-8")
     kettle.announce("rival-backend", "torch.backends", "some = rival:load")
     said = "the backend 'rival' names PrivateUse1 before kettle does (some = rival:load, of rival-backend); "
-    kettle.doctor().finds("autoload.shadowed", said + "the name is taken", "pip uninstall rival-backend")
+    diagnosis = kettle.doctor()
+    diagnosis.finds("autoload.shadowed", said + "the name is taken", "pip uninstall rival-backend")
+    assert "torch.accelerator is rival" in diagnosis.texts("ok")["autoload.accelerator"]
 
 
 def test_a_plugin_that_declares_nothing_is_imported_and_its_requirements_are_checked(kettle):

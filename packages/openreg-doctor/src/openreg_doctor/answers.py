@@ -181,7 +181,7 @@ _AUTOCAST_CALL = _one_of(
 )
 # The forms of the results of steps that are no probes, by name. probes/child.py has their functions.
 _OF_STEPS: dict[str, ValuePredicate] = {
-    "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag),
+    "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag, accelerator=_text),
     "entry points": _list(_fields(point=_text, backend=_text, error=_text)),
     "device": _fields(backend=_text, module=_flag, present=_flag),
 }

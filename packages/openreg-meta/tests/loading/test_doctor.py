@@ -163,7 +163,11 @@ def test_another_backend_before_openreg(doctor, overlay):
     assert code == 1
     (text,) = problems(told).values()
     assert "the backend 'rival' names PrivateUse1 before openreg does (a_backend = rival:load" in text
-    assert "import torch fails" in text
+    assert "the name is taken" in text
+    assert (
+        "torch.accelerator is rival"
+        in {item["check"]: item["what"] for item in told["findings"]}["autoload.accelerator"]
+    )
     assert "pip uninstall a-backend" in text
 
 

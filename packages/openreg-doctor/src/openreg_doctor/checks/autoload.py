@@ -83,6 +83,7 @@ def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]
     found = results.value("import torch") or first_step
     if not found:
         return
+    yield from _accelerator(found["accelerator"], found["backend"])
     backend = found["backend"]
     backend_packages = examination.backend.distributions if examination.backend is not None else []
     loaders = [owner for owner, _ in points if owner in backend_packages]
@@ -105,7 +106,8 @@ def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]
             "problem",
             f"{loaders[0]} is installed, but import torch does not load {device}",
             f"programs that import torch alone find no {device}",
-            f"see the packages above; pip install --force-reinstall {loaders[0]} {device_package}",
+            f"see the packages above, and the warnings of python -c 'import torch'; "
+            f"pip install --force-reinstall {loaders[0]} {device_package}",
         )
     elif examination.order.no_device_found and not examination.present:
         yield Finding(
@@ -115,6 +117,16 @@ def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]
             "there is no device to examine, and none to use",
             "install a backend, or give the module that registers one: --import MODULE and --device NAME",
         )
+
+
+def _accelerator(accelerator: str, backend: str) -> Iterator[Finding]:
+    """Yields a finding about the device that torch.accelerator uses after a plain `import torch`, if any, and why."""
+    if accelerator == backend:
+        why = "a backend for PrivateUse1 goes before PyTorch's own devices"
+    else:
+        why = "no backend for PrivateUse1 is registered, so PyTorch takes its own device that was compiled in"
+    if accelerator:
+        yield Finding("autoload.accelerator", "ok", f"torch.accelerator is {accelerator}: {why}")
 
 
 def _failed(examination: Examination, failure: children.StepResult) -> Finding:

@@ -149,7 +149,21 @@ class _StepRunner:
             "file": str(torch.__file__),
             "backend": torch._C._get_privateuse1_backend_name(),
             "present": _is_present(),
+            "accelerator": _accelerator(),
         }
+
+
+def _accelerator() -> str:
+    """Returns the type of the current accelerator; empty if there is none, or if the backend makes the query fail.
+
+    The query initializes no device.
+    """
+    import torch
+
+    try:
+        return str(torch.accelerator.current_accelerator() or "")
+    except RuntimeError:
+        return ""
 
 
 def _is_present() -> bool:
