@@ -15,7 +15,15 @@ import json
 import re
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, entry_points, version
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    PackageNotFoundError,
+    distributions,
+    entry_points,
+    requires,
+    version,
+)
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +92,7 @@ def require_matching_build(module: str) -> None:
 
     A package with native parts calls this with its ``__name__`` before it imports them, because the loader would only
     report an undefined symbol. The error names both ABI numbers or both versions of torch, and the pip command that
-    resolves it. Returns for a package without native parts.
+    resolves it. A package without native parts is compared by the release of the runtime that it requires.
     """
     package = _package(module)
     _, problem = _check(package, package)
@@ -118,7 +126,29 @@ def _check(package: str, distribution: str) -> tuple[Build | None, str | None]:
             raise _DamagedError(f"has no {RECORD}")
     except _DamagedError as error:
         return build, _reinstall("openreg-runtime", str(error))
-    return build, _mismatch(distribution, build, runtime) if build is not None else None
+    if build is None:
+        return None, _other_release(distribution)
+    return build, _mismatch(distribution, build, runtime)
+
+
+def _other_release(distribution: str) -> str | None:
+    """Returns the message about a package without native parts that requires another release of the runtime, or None.
+
+    pip checks this, unless it is told not to (``--no-deps``). Other forms than ``openreg-runtime==2.13.*`` are left to
+    pip.
+    """
+    try:
+        requirements, installed = requires(distribution), version("openreg-runtime")
+    except PackageNotFoundError:
+        return None
+    for requirement in requirements or ():
+        release = re.fullmatch(r"openreg-runtime\s*\(?==\s*(\d+\.\d+)\.\*\)?", requirement)
+        if release is not None and release[1] != _minor(installed):
+            return (
+                f"{distribution} works with openreg-runtime {release[1]}.*, but openreg-runtime {installed} is "
+                f"installed. Install packages of one release: pip install --upgrade openreg-runtime {distribution}"
+            )
+    return None
 
 
 def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:

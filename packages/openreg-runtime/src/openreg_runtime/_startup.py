@@ -51,7 +51,10 @@ def refuse_other_torch() -> None:
 
 
 def refuse_other_backend() -> None:
-    """Raises ImportError if another backend uses PrivateUse1, ``torch.openreg`` exists, or this package was loaded."""
+    """Raises ImportError if another backend uses PrivateUse1, ``torch.openreg`` exists, or this package was loaded.
+
+    A backend that has not named PrivateUse1 is recognized by its kernel for allocations, which every backend has.
+    """
     name = torch._C._get_privateuse1_backend_name()
     if getattr(getattr(torch, DEVICE_TYPE, None), "__name__", None) == "openreg_runtime.openreg":
         raise ImportError(
@@ -59,8 +62,14 @@ def refuse_other_backend() -> None:
             "what it registered. Start a new process instead of reloading it."
         )
     other_name = name not in (_DEFAULT_NAME, DEVICE_TYPE)
-    if other_name or hasattr(torch, DEVICE_TYPE):
-        holder = f"the backend {name!r}" if other_name else "another package named 'openreg'"
+    unnamed = torch._C._dispatch_has_kernel_for_dispatch_key("aten::empty.memory_format", "PrivateUse1")
+    if other_name or unnamed or hasattr(torch, DEVICE_TYPE):
+        if other_name:
+            holder = f"the backend {name!r}"
+        elif hasattr(torch, DEVICE_TYPE):
+            holder = "another package named 'openreg'"
+        else:
+            holder = "a backend that has not named itself"
         raise ImportError(
             f"PyTorch has room for one PrivateUse1 backend per process, and {holder} already is registered. "
             "Use one of the two: import openreg_runtime in a process of its own, or keep the other one from loading "

@@ -69,6 +69,22 @@ def test_a_package_without_native_parts_fits(site):
     openreg_runtime.require_matching_build(module)
 
 
+def test_a_package_without_native_parts_for_another_release_is_refused_with_both_and_the_command(site):
+    module = site.package("vendor-plugin", None, requires=[f"openreg-runtime=={MAJOR}.{MINOR + 1}.*", "vendor-base>=1"])
+    text = refusal(module)
+    assert f"vendor-plugin works with openreg-runtime {MAJOR}.{MINOR + 1}.*, but openreg-runtime " in text
+    assert f"openreg-runtime {metadata.version('openreg-runtime')} is installed" in text
+    assert "pip install --upgrade openreg-runtime vendor-plugin" in text
+    assert described("vendor-plugin").problem == text
+
+
+@pytest.mark.parametrize(
+    "requirement", [f"openreg-runtime=={RELEASE}.*", "openreg-runtime>=1", "openreg-runtimes==1.0.*"]
+)
+def test_other_requirements_of_a_package_without_native_parts_are_left_to_pip(site, requirement):
+    openreg_runtime.require_matching_build(site.package("vendor-plugin", None, requires=[requirement]))
+
+
 def test_a_submodule_means_its_package(site):
     module = site.package("vendor-plugin", record(abi=999))
     assert "ABI 999" in refusal(f"{module}.inner.part")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.every_subset
 RELEASE = ".".join(torch.__version__.split(".")[:2])
 MAJOR, MINOR = (int(part) for part in RELEASE.split("."))
 OTHERS = [f"{MAJOR}.{MINOR - 1}.1", f"{MAJOR}.{MINOR + 1}.0", f"{MAJOR}.{MINOR + 1}.0a0+git1234", "2.1.3"]
-OTHERS += [f"{RELEASE}0.0", f"{MAJOR + 1}.{MINOR}.0"]
+OTHERS += [f"{RELEASE}0.0", f"{MAJOR + 1}.{MINOR}.0", f"{MAJOR}.{MINOR + 1}.0.dev20261120+cpu"]
 
 
 @pytest.mark.covers("module.the module itself", "registration.torch.utils.rename_privateuse1_backend")
@@ -121,6 +121,23 @@ def test_another_backend_in_the_process_is_named_and_stays(succeed):
         assert torch.device("rival").type == "rival"
         assert not hasattr(torch, "openreg")
         assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+@pytest.mark.covers("registration.torch.utils.rename_privateuse1_backend")
+def test_another_backend_without_a_name_is_recognized_by_its_kernels(succeed):
+    succeed("""
+        import torch
+        library = torch.library.Library("aten", "IMPL")
+        library.impl("empty.memory_format", lambda *arguments, **keywords: torch.zeros(1), "PrivateUse1")
+        try:
+            import openreg_runtime
+        except ImportError as error:
+            assert "a backend that has not named itself already is registered" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+        assert not hasattr(torch, "openreg")
     """)
 
 
