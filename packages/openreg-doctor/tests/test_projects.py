@@ -142,6 +142,7 @@ def test_a_device_that_cannot_have_its_name_is_refused(device, reason, tmp_path,
         ("class", "'class' is no name in Python"),
         ("json", "would replace the module 'json'"),
         ("Torch", "would replace the module 'torch'"),
+        ("openreg-testing", "would replace the module 'openreg_testing'"),
     ],
 )
 def test_a_package_that_cannot_have_its_name_is_refused(package, reason, tmp_path):

@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 from .names import Names, ProjectError
 
 FIRST, DEFAULT, LAST = 3, 7, 9  # steps; before the third a device has no runtime in C++, or no tensors
-RECORD = ".openreg-project.json"
+RECORD = ".doctor-project.json"
 
 _ABOUT = "The project as `python -m openreg_doctor new` or `update` wrote it; `update` needs it. Commit it, unchanged."
 _KNOWN_FAILURES = "known_failures"

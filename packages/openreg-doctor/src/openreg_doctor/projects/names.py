@@ -28,8 +28,9 @@ _WORDS_OF_CPP = """
     signed sizeof static struct switch template this throw true typedef typeid typename union unix unsigned using
     virtual void volatile wchar_t xor xor_eq
 """
-# Names of modules that a package must not replace.
-_TAKEN_MODULES = {*sys.stdlib_module_names, "openreg_doctor", "openreg_testing", "torch"}
+# Names of modules that a package must not replace, besides those of the doctor's own project.
+_TAKEN_MODULES = {*sys.stdlib_module_names, "torch"}
+_OWN_PREFIX = "openreg_"
 
 # Prints where PyTorch uses a name: as an attribute of one of these, which a backend's name becomes, too.
 _ASK_TORCH = """
@@ -84,7 +85,7 @@ def check_package(package: str) -> None:
             f"{package!r} has no module to import: {module!r} is no name in Python; begin with a letter, such as "
             "torch-aurora"
         )
-    if module in _TAKEN_MODULES:
+    if module in _TAKEN_MODULES or module.startswith(_OWN_PREFIX):
         raise ProjectError(
             f"{package!r} would replace the module {module!r}; choose another name, such as torch-aurora"
         )
