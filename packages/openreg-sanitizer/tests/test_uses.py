@@ -70,6 +70,11 @@ def test_a_seed_changes_nothing(program, seed):
     assert f"second: {SECOND}" in done.stderr
 
 
+def test_a_stack_begins_with_the_program(program):
+    done = program(RACE, OPENREG_SANITIZER="1")
+    assert f"stack of the first access (innermost last):\n    {FIRST} in <module>  x.mul_(2)\n" in done.stderr
+
+
 def test_the_second_access_raises(program):
     done = program(RACE, OPENREG_SANITIZER="raise")
     assert done.stdout == ""
@@ -284,7 +289,7 @@ def test_a_finding_whose_error_the_program_catches_is_written(program):
 
 def test_poison_in_pinned_memory_is_found_where_the_host_reads_it(program):
     done = program(PINNED, OPENREG_SANITIZER="1", OPENREG_POISON="1")
-    assert "access: program.py:9  print(host.sum())" in done.stderr
+    assert "access: program.py:9  print(host.sum())\n    aten::sum on the CPU reads float32[256]" in done.stderr
 
 
 FORK = """
