@@ -75,6 +75,28 @@ def test_a_stack_begins_with_the_program(program):
     assert f"stack of the first access (innermost last):\n    {FIRST} in <module>  x.mul_(2)\n" in done.stderr
 
 
+# A finding looks through the variables of the functions that run, for the names of streams.
+DELETED = """
+import weakref
+def use():
+    side = torch.openreg.Stream()
+    x = torch.ones(1024, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    y = x + 1
+    seen = weakref.ref(x)
+    del x
+    print("freed" if seen() is None else "kept")
+use()
+"""
+
+
+def test_a_finding_keeps_no_tensor_of_a_function_alive(program):
+    done = program(DELETED, OPENREG_SANITIZER="1")
+    assert (done.stdout, done.stderr.count("openreg-sanitizer: race:")) == ("freed\n", 1)
+
+
 def test_the_second_access_raises(program):
     done = program(RACE, OPENREG_SANITIZER="raise")
     assert done.stdout == ""
