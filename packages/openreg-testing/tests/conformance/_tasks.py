@@ -99,3 +99,18 @@ class IsDefined:
         outcome = attempt(partial(op, x), "cpu")
         found = is_defined(op, ArgumentChange("", ((x,), {})), outcome, 0, (1e-5, 1e-5))
         return found, not torch.are_deterministic_algorithms_enabled()
+
+
+@dataclass(frozen=True)
+class OtherSizes:
+    """Gives the shapes of the tensors that the check of arguments passes instead of one with this shape, by name."""
+
+    shape: tuple[int, ...]
+
+    def run(self):
+        import torch
+
+        from openreg_testing.conformance.operators.changes import _tensor_replacements
+
+        replacements = _tensor_replacements(torch.zeros(self.shape))
+        return {what: tuple(tensor.shape) for what, tensor in replacements if "elements in dimension" in what}
