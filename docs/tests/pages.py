@@ -25,12 +25,16 @@ def name_of(path: Path) -> str:
 
 
 def documents() -> list[Path]:
-    """Every Markdown file of the repository except the lists of changes, which describe earlier versions."""
+    """Every Markdown file of the repository, with two exceptions.
+
+    The lists of changes describe earlier versions. The README of a generated backend describes that project, and tests
+    of openreg-doctor compare it with the project.
+    """
     found = [*ROOT.glob("*.md"), ROOT / "tools" / "README.md", DOCS / "README.md", *pages()]
     for part in ("benchmarks", "examples", "packages", "templates"):
         paths = (path for path in (ROOT / part).rglob("*.md") if "build" not in path.relative_to(ROOT).parts)
         found += [path for path in paths if path.name != "CHANGELOG.md"]
-    return sorted(found)
+    return sorted(path for path in found if path.parent != ROOT / "examples" / "tutorial" / "backend")
 
 
 def name_in_repository(path: Path) -> str:

@@ -74,7 +74,7 @@ def options_of_pytest():
 
 def is_program_of_a_package(line):
     """Whether a line runs a module of a package with a command and options that its help names."""
-    match = re.match(r"python -m (\w+)((?: \w+)*)(?: -.*)?$", line)
+    match = re.match(r"python -m (\w+)((?: \w+)*)(?: .*)?$", line)
     if match is None or match.group(1) not in {package.import_name for package in discover(ROOT).values()}:
         return False
     command = [sys.executable, "-m", match.group(1), *match.group(2).split(), "--help"]

@@ -49,13 +49,21 @@ def test_a_project_has_every_file_of_its_step_and_no_trace_of_the_tutorials_name
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_project_builds_the_sources_that_it_has(step):
+def test_a_project_has_each_header_that_its_sources_include(step):
     project = files.make(NAMES[0], step).files
-    built = set(re.findall(r"csrc/\w+\.cpp", project["CMakeLists.txt"]))
-    assert built == {path for path in project if path.endswith(".cpp")}
-    included = re.findall(r'#include "(\w+\.h)"', "".join(project[path] for path in built))
+    sources = [text for path, text in project.items() if path.endswith((".cpp", ".h"))]
+    included = re.findall(r'#include "(\w+\.h)"', "".join(sources))
     assert {f"csrc/{name}" for name in included} == {path for path in project if path.endswith(".h")}
     assert 'name = "torch-aurora"' in project["pyproject.toml"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_readme_of_a_project_names_files_that_it_has(step):
+    project = files.make(NAMES[0], step).files
+    named = re.findall(r"`((?:csrc|src|tests|\.github)[\w./-]*|check\.py|CMakeLists\.txt)`", project["README.md"])
+    folders = {path.partition("/")[0] for path in project}
+    assert len(named) > 10
+    assert [name for name in named if name not in {*project, *folders, files.RECORD}] == []
 
 
 def test_a_project_has_the_known_failures_of_its_own_step():
