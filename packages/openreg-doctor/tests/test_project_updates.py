@@ -102,7 +102,7 @@ def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
 
 def test_a_later_step_adds_its_files_and_keeps_changes(folder, capsys):
     replace(folder / "csrc/fallback.cpp", "namespace aurora {", "// mine\nnamespace aurora {")
-    replace(folder / "src/torch_aurora/aurora.py", '"""Whether the device can be used."""', '"""Mine."""')
+    replace(folder / "src/torch_aurora/aurora.py", '"""Returns True if the device can be used."""', '"""Mine."""')
     assert updated(folder, "--step", 6) == 0
     wanted = files.make(NAMES, 6)
     assert files.read_record(folder) == wanted
@@ -173,6 +173,8 @@ def test_an_interrupted_update_can_be_repeated(folder):
         (json.dumps({"package": "a", "device": "b", "version": "", "files": {}}), "is damaged"),
         (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"../x": []}}), "is damaged"),
         (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"/x": []}}), "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"C:x": []}}), "is damaged"),
+        (json.dumps({"package": "a", "device": "b", "version": "", "step": 3, "files": {"..\\x": []}}), "is damaged"),
     ],
 )
 def test_a_folder_without_a_sound_record_is_refused(folder, record, said, capsys):

@@ -5,6 +5,7 @@ That such a project builds, and passes its own tests, is shown by `nox -s tutori
 """
 
 import re
+from pathlib import PurePosixPath
 
 import pytest
 
@@ -49,10 +50,12 @@ def test_a_project_has_every_file_of_its_step_and_no_trace_of_the_tutorials_name
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_project_has_each_header_that_its_sources_include(step):
+def test_a_project_builds_the_sources_that_it_has(step):
     project = files.make(NAMES[0], step).files
-    sources = [text for path, text in project.items() if path.endswith((".cpp", ".h"))]
-    included = re.findall(r'#include "(\w+\.h)"', "".join(sources))
+    (pattern,) = re.findall(r"GLOB sources CONFIGURE_DEPENDS (\S+)\)", project["CMakeLists.txt"])
+    built = {path for path in project if PurePosixPath(path).match(pattern)}
+    assert built == {path for path in project if path.endswith(".cpp")}
+    included = re.findall(r'#include "(\w+\.h)"', "".join(project[path] for path in built))
     assert {f"csrc/{name}" for name in included} == {path for path in project if path.endswith(".h")}
     assert 'name = "torch-aurora"' in project["pyproject.toml"]
 
@@ -151,6 +154,7 @@ def test_a_device_that_cannot_have_its_name_is_refused(device, reason, tmp_path,
         ("json", "would replace the module 'json'"),
         ("Torch", "would replace the module 'torch'"),
         ("openreg-testing", "would replace the module 'openreg_testing'"),
+        ("torch-openreg", "would replace the module 'torch_openreg'"),
     ],
 )
 def test_a_package_that_cannot_have_its_name_is_refused(package, reason, tmp_path):
@@ -160,9 +164,12 @@ def test_a_package_that_cannot_have_its_name_is_refused(package, reason, tmp_pat
     assert not (tmp_path / "project").exists()
 
 
-@pytest.mark.parametrize("name", ["nn", "half"])  # a module of torch, and a method of tensors
-def test_a_name_that_torch_uses_is_refused(name):
-    with pytest.raises(ProjectError, match=rf"'{name}' is a name of PyTorch already: \w+\.{name};"):
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [("nn", "torch.nn"), ("backward", "Tensor.backward"), ("leaf", "Tensor.is_leaf")],
+)
+def test_a_name_that_torch_uses_is_refused(name, user):
+    with pytest.raises(ProjectError, match=rf"'{name}' is a name of PyTorch already: {re.escape(user)};"):
         names.check_with_torch(name)
 
 
@@ -183,7 +190,12 @@ def test_a_torch_that_cannot_be_imported_is_no_reason_against_a_name(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("compiler", "note"), [(None, "there is no C++ compiler (c++, g++, clang++, cl)"), ("mycc -O2", "(mycc)")]
+    ("compiler", "note"),
+    [
+        (None, "there is no C++ compiler (c++, g++, clang++, cl)"),
+        (" ", "there is no C++ compiler (c++, g++, clang++, cl)"),
+        ("mycc -O2", "(mycc)"),
+    ],
 )
 def test_a_missing_compiler_is_noted(compiler, note, without_torch, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(command, "which", lambda program: None)

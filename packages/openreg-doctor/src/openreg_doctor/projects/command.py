@@ -108,7 +108,7 @@ def _new(options: argparse.Namespace, typed: str) -> int:
 
 def _missing_tools() -> list[str]:
     """Returns a line for each tool that a build needs and that this machine lacks."""
-    compilers = [os.environ["CXX"].split()[0]] if os.environ.get("CXX") else ["c++", "g++", "clang++", "cl"]
+    compilers = os.environ.get("CXX", "").split()[:1] or ["c++", "g++", "clang++", "cl"]
     found = []
     if not any(map(which, compilers)):
         found.append(f"there is no C++ compiler ({', '.join(compilers)}): the build needs one with C++20")

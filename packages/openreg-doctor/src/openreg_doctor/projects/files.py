@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from packaging.version import InvalidVersion, Version
 
@@ -111,10 +111,12 @@ def read_record(folder: Path) -> Project:
     try:
         document = json.loads(path.read_text("utf-8"))
         files = {str(file): "\n".join(lines) for file, lines in document["files"].items()}
-        outside = [file for file in files if Path(file).is_absolute() or ".." in Path(file).parts]
-        if outside:
-            raise ValueError(f"{outside[0]} is not in the project")
-        chosen = Names(document["package"], document["device"])
+        for file in files:
+            # Windows' rules include those of other systems: both separators, and paths that begin at a drive.
+            parts = PureWindowsPath(file)
+            if parts.anchor or ".." in parts.parts:
+                raise ValueError(f"{file} is not in the project")
+        chosen = Names(str(document["package"]), str(document["device"]))
         return Project(chosen, int(document["step"]), files, str(document["version"]))
     except FileNotFoundError:
         raise ProjectError(

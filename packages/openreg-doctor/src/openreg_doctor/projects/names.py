@@ -28,9 +28,9 @@ _WORDS_OF_CPP = """
     signed sizeof static struct switch template this throw true typedef typeid typename union unix unsigned using
     virtual void volatile wchar_t xor xor_eq
 """
-# Names of modules that a package must not replace, besides those of the doctor's own project.
+# Names of modules that a package must not replace, and a word in the names of the doctor's own project.
 _TAKEN_MODULES = {*sys.stdlib_module_names, "torch"}
-_OWN_PREFIX = "openreg_"
+_OWN_WORD = "openreg"
 
 # Prints where PyTorch uses a name: as an attribute of one of these, which a backend's name becomes, too.
 _ASK_TORCH = """
@@ -38,8 +38,9 @@ import sys
 import torch
 name = sys.argv[1]
 owners = (torch, torch.Tensor, torch.nn.Module, torch.UntypedStorage, torch.nn.utils.rnn.PackedSequence)
-found = [owner for owner in owners if any(hasattr(owner, form) for form in (name, "is_" + name))]
-print(f"{found[0].__name__}.{name}" if found else "")
+forms = (name, "is_" + name)
+found = [f"{owner.__name__}.{form}" for owner in owners for form in forms if hasattr(owner, form)]
+print(*found[:1])
 """
 
 
@@ -85,7 +86,7 @@ def check_package(package: str) -> None:
             f"{package!r} has no module to import: {module!r} is no name in Python; begin with a letter, such as "
             "torch-aurora"
         )
-    if module in _TAKEN_MODULES or module.startswith(_OWN_PREFIX):
+    if module in _TAKEN_MODULES or _OWN_WORD in module.split("_"):
         raise ProjectError(
             f"{package!r} would replace the module {module!r}; choose another name, such as torch-aurora"
         )
