@@ -42,7 +42,7 @@ class Site:
 
     def python(self, code, *options, autoload=True, **variables):
         """Runs code in a fresh process, which may import from the folder."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
         env.update(variables)
         env["PYTHONPATH"] = str(self.folder)
         if not autoload:
@@ -61,5 +61,6 @@ def autoload(site, monkeypatch):
     """The function of the package, for this process; it finds the runtime of the site."""
     monkeypatch.syspath_prepend(site.folder)
     monkeypatch.delitem(sys.modules, "openreg_runtime", raising=False)
+    monkeypatch.delenv("OPENREG_AUTOLOAD", raising=False)
     yield openreg_autoload.autoload
     sys.modules.pop("openreg_runtime", None)
