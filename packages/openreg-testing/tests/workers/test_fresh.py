@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from _platform import HAS_FORK, IS_LINUX
 from _processes import wait_until_gone
 
 from openreg_testing.fresh import FreshPython
+from openreg_testing.workers import fresh as implementation
 
 forked = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
@@ -138,6 +140,23 @@ def test_what_it_started_is_killed_with_it(python, tmp_path, fresh):
         if (tmp_path / "child").exists():
             break
     wait_until_gone(int((tmp_path / "child").read_text("utf-8")))
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
+def test_what_is_interrupted_is_killed_and_leaves_no_reply_to_the_next_program(python, tmp_path, monkeypatch):
+    class Interrupted:
+        @staticmethod
+        def select(*_):
+            while not (tmp_path / "child").exists():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(implementation, "select", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            python("-c", STARTS_A_CHILD)
+    wait_until_gone(int((tmp_path / "child").read_text("utf-8")))
+    assert python("-c", "print('the next one')").stdout == "the next one\n"
 
 
 @forked

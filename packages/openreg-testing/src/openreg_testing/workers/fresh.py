@@ -136,14 +136,22 @@ class FreshPython:
             assert replies is not None
             requests.write(json.dumps(request).encode() + b"\n")
             child = int(replies.readline())
-            in_time, _, _ = select.select([replies], [], [], timeout)
-            if not in_time:
-                with contextlib.suppress(ProcessLookupError):  # it has just ended
-                    os.killpg(child, signal.SIGKILL)
-            status = int(replies.readline())
+            in_time: list[Any] = []
+            try:
+                in_time, _, _ = select.select([replies], [], [], timeout)
+            finally:
+                if not in_time:  # after the timeout, or Ctrl-C, whose signal another process group does not get
+                    _kill_group(child)
+                status = replies.readline()  # also after Ctrl-C, so that the next request does not read it
             if not in_time:
                 raise subprocess.TimeoutExpired(list(request["arguments"]), timeout)
-            return status
+            return int(status)
+
+
+def _kill_group(leader: int) -> None:
+    """Kills a process and its children."""
+    with contextlib.suppress(OSError):  # it has just ended; macOS reports that as PermissionError
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float) -> int:
@@ -154,8 +162,7 @@ def _wait(process: subprocess.Popen[bytes], timeout: float) -> int:
         return process.wait(timeout)
     except BaseException:  # TimeoutExpired, or Ctrl-C, whose signal another session does not get
         if IS_POSIX:
-            with contextlib.suppress(OSError):  # it has just ended
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill_group(process.pid)
         process.kill()
         process.wait()
         raise
