@@ -68,6 +68,8 @@ SKIPPED = Exclusion(skip="no such kernel")
         ({"f::TestA*::test_b*": SKIPPED, "f::TestA*::test_c*": SKIPPED}, {"TestA": ["test_b", "test_c"]}, []),
         ({"f::TestA*::*": SKIPPED, "f::TestA*::test_c*": SKIPPED}, {"TestA": "*"}, []),
         ({"f::TestA*::test_b*": Exclusion(fails="not yet")}, {}, []),
+        ({"f::TestANPU::test_b*": SKIPPED}, {}, ["f::TestANPU::test_b*"]),
+        ({"f::TestA*::test_b_npu": SKIPPED, "f::TestA*": SKIPPED}, {}, ["f::TestA*::test_b_npu", "f::TestA*"]),
         ({"f::*::test_b*": SKIPPED, "f::TestA*::test_*_b": SKIPPED}, {}, ["f::*::test_b*", "f::TestA*::test_*_b"]),
     ],
 )

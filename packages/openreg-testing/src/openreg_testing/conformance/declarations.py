@@ -14,6 +14,7 @@ a backend's own modules have declared there stays, and the manifest adds to it:
 
 from __future__ import annotations
 
+import re
 import unittest
 import warnings
 from collections.abc import Callable, Mapping
@@ -95,20 +96,20 @@ def exclusions_in_pytorchs_form(manifest: Manifest) -> tuple[dict[str, Any], lis
     """Returns the skipped entries under [pytorch] in PyTorch's form, and the names of those that it cannot express.
 
     PyTorch's form has the names of classes and methods before they are instantiated. A star at the end of a name in
-    the manifest stands for what the instantiation appends, the device and the dtype.
+    the manifest stands for what the instantiation appends, the device and the dtype. A name without a star is one of
+    an instantiated test, which PyTorch's form cannot have.
     """
     found: dict[str, Any] = {}
     others: list[str] = []
     for name, known in manifest.pytorch.items():
         _, _, test = name.partition("::")
         class_name, _, method = test.partition("::")
-        class_name, method = class_name.removesuffix("*"), method if method == _ALL else method.removesuffix("*")
         if not known.skip:
             continue
-        if not class_name.isidentifier() or not (method == _ALL or method.isidentifier()):
-            others.append(name)
+        if re.fullmatch(r"\w+\*", class_name) and re.fullmatch(r"\w*\*", method):
+            found = _joined(found, {class_name[:-1]: _ALL if method == _ALL else [method[:-1]]})
         else:
-            found = _joined(found, {class_name: _ALL if method == _ALL else [method]})
+            others.append(name)
     return found, others
 
 
