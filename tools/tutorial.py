@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tools.packages import ROOT, refuse
@@ -82,9 +83,14 @@ def last_change(file: str, step: int, root: Path = ROOT) -> int:
 
 def lay(step: int, folder: Path, root: Path = ROOT) -> None:
     """Writes a step's project into a folder, which is made if need be. Raises TutorialError if it is not empty."""
+    write_project(files_of(step, root), folder)
+
+
+def write_project(files: Mapping[str, bytes], folder: Path) -> None:
+    """Writes files by path into a folder, which is made if need be. Raises TutorialError if it is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise TutorialError(f"{folder} is not an empty folder; name a new one")
-    for file, content in files_of(step, root).items():
+    for file, content in files.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

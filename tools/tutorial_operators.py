@@ -11,20 +11,17 @@ kernels run later and on another thread. The commands and their output are those
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tools.packages import ROOT, refuse
-from tools.tutorial import STEPS, TutorialError, files_of
+from tools.tutorial import STEPS, TutorialError, check_output, files_of, run_command, write_project
 
 FIRST_STEP = 4
 FOLDER = ROOT / "examples" / "tutorial" / "operators"
 FILES = ("csrc/kinds.cpp", "check.py")
 PAGE = ROOT / "docs" / "operators" / "any_backend.md"
-SECONDS = 900  # the timeout of one command
 # The page's commands for the project, and what the last one prints.
 COMMANDS = re.compile(r"(?ms)^```console\n([^`]*^python check\.py\n)```\n[^`]*^```text\n(.*?)^```$")
 
@@ -36,12 +33,7 @@ def project_of(step: int) -> dict[str, bytes]:
 
 def lay(step: int, folder: Path) -> None:
     """Writes the project into a folder, which is made if need be. Raises TutorialError if it is not empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise TutorialError(f"{folder} is not an empty folder; name a new one")
-    for file, content in project_of(step).items():
-        path = folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    write_project(project_of(step), folder)
 
 
 def commands_of(page: str) -> tuple[list[str], str]:
@@ -55,20 +47,11 @@ def commands_of(page: str) -> tuple[list[str], str]:
 def check(folder: Path) -> None:
     """Builds and checks the operators in the two steps. Raises TutorialError if that fails or prints something else."""
     commands, shown = commands_of(PAGE.read_text("utf-8"))
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for step in (FIRST_STEP, STEPS[-1]):
         place = folder / f"step{step}"
         lay(step, place)
-        printed = ""
-        for line in commands:
-            program, *arguments = line.split()
-            command = [sys.executable, *(["-m", "pip"] if program == "pip" else []), *arguments]
-            done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=SECONDS)
-            if done.returncode:
-                raise TutorialError(f"step {step}: {line} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-            printed = done.stdout
-        if printed.strip() != shown.strip():
-            raise TutorialError(f"step {step}: the page shows\n{shown}\nand the check printed\n{printed}")
+        printed = [run_command(step, command, place) for command in commands]
+        check_output(step, commands[-1], shown, printed[-1])
         print(f"step {step}: the operators of each kind are right", flush=True)
 
 
