@@ -179,6 +179,15 @@ def test_autoload_that_is_switched_off_is_noted(doctor):
     assert "unset TORCH_DEVICE_BACKEND_AUTOLOAD" in notes["autoload.device"]
 
 
+def test_autoload_that_a_setting_switches_off_is_a_warning(doctor):
+    code, told = doctor(OPENREG_AUTOLOAD="0")
+    assert (code, problems(told)) == (0, {})
+    (warning,) = (item for item in told["findings"] if item["check"] == "autoload.device")
+    assert warning["status"] == "warning"
+    assert warning["what"].startswith("OPENREG_AUTOLOAD=0: openreg-autoload is installed, but import torch does not")
+    assert warning["fix"].startswith("unset OPENREG_AUTOLOAD, if that is not intended; ")
+
+
 def test_a_backend_that_is_imported_by_itself_may_stand_beside_openreg(doctor, overlay):
     code = "import torch\ntorch.utils.rename_privateuse1_backend('toaster')\n"
     (overlay / "toaster.py").write_text(code, "utf-8")

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 
 from .. import children, installed
+from ..backend import DeclaredBackend
 from ..examination import AUTOLOAD_SWITCH, Examination, loads_backends
 from ..finding import Finding
 from ..probes.request import Request
@@ -100,15 +101,7 @@ def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]
             f"unset {AUTOLOAD_SWITCH}",
         )
     elif loaders and examination.backend is not None:
-        device_package = examination.backend.device_package.distribution
-        yield Finding(
-            "autoload.device",
-            "problem",
-            f"{loaders[0]} is installed, but import torch does not load {device}",
-            f"programs that import torch alone find no {device}",
-            f"see the packages above, and the warnings of python -c 'import torch'; "
-            f"pip install --force-reinstall {loaders[0]} {device_package}",
-        )
+        yield _not_loaded(loaders[0], examination.backend, device)
     elif examination.order.no_device_found and not examination.present:
         yield Finding(
             "autoload.device",
@@ -117,6 +110,24 @@ def _import_result(examination: Examination, points: list[tuple[str, EntryPoint]
             "there is no device to examine, and none to use",
             "install a backend, or give the module that registers one: --import MODULE and --device NAME",
         )
+
+
+def _not_loaded(loader: str, backend: DeclaredBackend, device: str) -> Finding:
+    """Returns a finding about a package that should load the device with torch; a setting of it may say not to."""
+    settings = [
+        item.name for package in backend.packages if package.distribution == loader for item in package.settings
+    ]
+    chosen = [name for name in settings if os.environ.get(name)]
+    what = "".join(f"{name}={os.environ[name]}: " for name in chosen)
+    fix = f"unset {', '.join(chosen)}, if that is not intended; otherwise " if chosen else ""
+    return Finding(
+        "autoload.device",
+        "warning" if chosen else "problem",
+        f"{what}{loader} is installed, but import torch does not load {device}",
+        f"programs that import torch alone find no {device}",
+        f"{fix}see the packages above, and the warnings of python -c 'import torch'; "
+        f"pip install --force-reinstall {loader} {backend.device_package.distribution}",
+    )
 
 
 def _accelerator(accelerator: str, backend: str) -> Iterator[Finding]:
