@@ -129,7 +129,8 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
     [
         ("devise = 'npu'", "the file has an unknown key 'devise'; accepted are device, import,"),
         ("[capabilities]\n'dtype.fp8' = 'no'", "[capabilities] dtype.fp8 = 'no' has to be true or false"),
-        ("[capabilities]\nfp8 = true", "[capabilities] names 'fp8'; a name has a category, as \"dtype.fp8\""),
+        ("[capabilities]\nfp8 = true", "[capabilities] names 'fp8'; a name has a category and is in quotation marks"),
+        ("[capabilities]\ndtype.fp8 = true", "[capabilities] names 'dtype'; a name has a category and is in quotation"),
         ("hw_classification = 'CPU'", "hw_classification = 'CPU' has to be a list"),
         ("[expect]\nfloat32 = 3", "[expect] has an unknown key 'float32'; accepted are native, most_failing"),
         (

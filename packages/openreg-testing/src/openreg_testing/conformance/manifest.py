@@ -286,10 +286,13 @@ class _Parser:
 
     def capabilities(self, value: Mapping[str, Any]) -> Mapping[str, bool]:
         for name, item in value.items():
+            if not re.fullmatch(r"\w+\.\w+", name):
+                raise self.error(
+                    "[capabilities]",
+                    f'names {name!r}; a name has a category and is in quotation marks, as "dtype.fp8" = true',
+                )
             if not isinstance(item, bool):
                 raise self.error("[capabilities]", f"{name} = {item!r} has to be true or false")
-            if not re.fullmatch(r"\w+\.\w+", name):
-                raise self.error("[capabilities]", f'names {name!r}; a name has a category, as "dtype.fp8"')
         return value
 
     def dtype(self, name: str, where: str) -> str:
