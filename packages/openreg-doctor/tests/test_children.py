@@ -28,7 +28,13 @@ CASE = {"given": ["torch.float32"], "called": "aten::mm", "types": ["torch.float
 BEGINNING = [
     {
         "name": "import torch",
-        "value": {"version": "2.13.0", "file": "torch/__init__.py", "backend": "toaster", "present": True},
+        "value": {
+            "version": "2.13.0",
+            "file": "torch/__init__.py",
+            "backend": "toaster",
+            "present": True,
+            "accelerator": "toaster",
+        },
     },
     {"name": "import colorsys", "value": "colorsys.py"},
     {"name": "device", "value": {"backend": "toaster", "module": True, "present": True}},
@@ -109,6 +115,14 @@ def no_torch(monkeypatch):
     monkeypatch.setattr(installed, "all_distributions", dict)
     monkeypatch.setattr(autoload, "_call_entry_points", lambda examination: [])
     monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+
+
+@pytest.mark.parametrize("entries", [OF_DEVICE, OF_OPERATOR], ids=["device", "operator"])
+def test_the_recorded_answers_have_the_form_that_is_expected(entries):
+    """Otherwise the tests below would replace parts of answers that count for nothing anyway."""
+    outcome = outcome_of(b"".join(lines_of(entries)), REQUEST if entries is OF_DEVICE else OPERATOR)
+    expected = {entry["name"]: entry["value"] for entry in entries if "value" in entry}
+    assert {name: outcome.value(name) for name in expected} == expected
 
 
 # Killed

@@ -11,7 +11,7 @@ from openreg_doctor import checks, table
 from openreg_doctor.backend import DeclaredBackend, Package, Setting
 from openreg_doctor.children import ChildResults, StepResult
 from openreg_doctor.examination import Examination, Order
-from openreg_doctor.probes import interfaces, registrations
+from openreg_doctor.probes import child, interfaces, registrations
 from openreg_doctor.probes.request import CannotCheck, Request
 
 GROUPS = table.read()
@@ -142,3 +142,8 @@ def test_every_missing_part_has_its_chapter(anchor):
     ]
     assert len(missing) > 40
     assert [item.check for item in missing if not item.chapter] == []
+
+
+def test_a_torch_before_the_accelerators_names_none(monkeypatch):
+    monkeypatch.delattr(torch, "accelerator")
+    assert child._accelerator() == ""

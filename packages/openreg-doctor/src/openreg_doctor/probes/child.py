@@ -156,13 +156,13 @@ class _StepRunner:
 def _accelerator() -> str:
     """Returns the type of the current accelerator; empty if there is none, or if the backend makes the query fail.
 
-    The query initializes no device.
+    The query initializes no device. Also empty before torch 2.6, which has no torch.accelerator.
     """
     import torch
 
     try:
         return str(torch.accelerator.current_accelerator() or "")
-    except RuntimeError:
+    except (AttributeError, RuntimeError):
         return ""
 
 
