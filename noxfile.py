@@ -204,7 +204,7 @@ def docs(session: nox.Session) -> None:
 
 
 def published() -> list[str]:
-    """The options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
+    """Return the options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
     options = ["-A", f"releases={','.join(torch_release.SUPPORTED)}"]
     if "GITHUB_REPOSITORY" in os.environ:
         repository = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"

@@ -42,9 +42,10 @@ def _members(*names: str) -> Callable[[ProbedDevice], None]:
 
 
 def _get(interface: object, name: str) -> object:
-    """Returns a member, of a class method its function; dots lead into nested classes. None: there is no such member.
+    """Returns a member, or the function of a class method. Returns None if the member does not exist.
 
-    Each access to a class method makes another object, so that only the functions can be compared.
+    Dots in the name lead into nested classes. Each access to a class method makes another object, so that only the
+    functions can be compared.
     """
     try:
         member = attrgetter(name)(interface)
