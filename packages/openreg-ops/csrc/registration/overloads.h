@@ -11,6 +11,7 @@
 //   Runner       a functor that calls the kernel on aliases (CPU tensors over the bytes of device tensors)
 //   is_iterator  true if a TensorIterator checks the operands' devices
 //   prepare()    allocates the outputs, or checks and resizes those that are there already
+//   check()      throws what the kernel would throw after its own warnings (Hooks::check_outputs issues those)
 #pragma once
 
 #include <array>
@@ -91,6 +92,7 @@ struct Overloads<Result(Args...), Outputs, std::index_sequence<Index...>> {
     if (hooks.check_outputs != nullptr) {
       hooks.check_outputs(args..., outputs[Index]...);
     }
+    source.check(op, kind, outputs, args...);
     const SyncPolicy policy = sync_policy_for_dtype(computed, op, args...);
     if (hooks.launch_own != nullptr && policy == SyncPolicy::kAsync &&
         hooks.launch_own(device, args..., outputs[Index]...)) {

@@ -198,13 +198,16 @@ struct StructuredOutputs<Result(Args...)> {
       check_operands_keep_size(output, sizes, args...);
     };
     MetaOutputs wanted(kind, outputs.data(), instead.data(), check_sizes);
-    const std::optional<c10::ScalarType> computed = meta(wanted, args...);
+    return meta(wanted, args...);
+  }
+
+  // Throws c10::Error for an overlap of an output that the kernel rejects and the meta function does not.
+  void check(const Operator& op, OverloadKind kind, const Tensors& outputs, Args... args) const {
     if (kind != OverloadKind::kFunctional && op.traits.overlap.rejects() && !is_iterator) {
       for (const at::Tensor& output : outputs) {
         check_overlap_rule(op.traits.overlap, output, args...);
       }
     }
-    return computed;
   }
 };
 

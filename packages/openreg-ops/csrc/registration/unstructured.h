@@ -113,6 +113,9 @@ struct UnstructuredOutputs<Result(Args...), KernelSignature> {
     }
     return std::nullopt;
   }
+
+  // Does nothing, because prepare() has checked the overlaps, before it resized the outputs.
+  void check(const Operator& /*op*/, OverloadKind /*kind*/, const Tensors& /*outputs*/, Args... /*args*/) const {}
 };
 
 // Launches `kernel(args..., outputs...)` as an out= kernel of unstructured(), for overloads that are written by hand.
