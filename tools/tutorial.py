@@ -24,13 +24,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.packages import ROOT, refuse
+from tools.packages import LEFT_BEHIND, ROOT, refuse
 
 STEPS = range(1, 10)
 SECONDS = 900  # the timeout of one command
 # Files that explain a layer to readers of its folder, and are no part of the project.
 NOT_LAID = {"README.md"}
-NOT_OURS = {"build", "__pycache__"}
 PLACE = "examples/tutorial/step"
 # The excerpts that show files whole, and those that show how they changed.
 WHOLE = re.compile(rf'\[\[\[cog source\("{PLACE}(\d)/([^"]+)"\)\]\]\]')
@@ -56,7 +55,7 @@ def layer_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in NOT_LAID and not NOT_OURS.intersection(path.relative_to(folder).parts)
+        if path.is_file() and path.name not in NOT_LAID and not LEFT_BEHIND.intersection(path.relative_to(folder).parts)
     }
 
 

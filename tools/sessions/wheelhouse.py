@@ -23,13 +23,13 @@ import nox
 from nox.command import CommandFailed
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
-from tools.packages import BUILD_TOOLS, ROOT, Package, closure, read_toml, requirement_name, siblings
+from tools.packages import BUILD_TOOLS, LEFT_BEHIND, ROOT, Package, closure, read_toml, requirement_name, siblings
 from tools.sessions.lock import lock
 from tools.sessions.machine import lacks_compiler, lacks_room
 from tools.sessions.stopwatch import Stopwatch
 
 # Names of files and folders that do not end up in a wheel.
-NOT_SOURCES = {"tests", "build", "dist", "__pycache__", "CHANGELOG.md"}
+NOT_SOURCES = {"tests", "dist", "CHANGELOG.md", *LEFT_BEHIND}
 COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
     *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
@@ -48,7 +48,7 @@ def sources_digest(folder: Path) -> str:
             add_file(digest, path, folder)
     for outside in included_folders(folder):
         for path in sorted(outside.rglob("*")):
-            if path.is_file() and not {"build", "__pycache__"}.intersection(path.relative_to(outside).parts):
+            if path.is_file() and not LEFT_BEHIND.intersection(path.relative_to(outside).parts):
                 add_file(digest, path, outside)
     return digest.hexdigest()
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from docutils import nodes
-from sphinx.util.nodes import make_id
 
 from guide.repository import ROOT
 from guide.tables import TableDirective
@@ -117,8 +116,7 @@ class AcceleratorApiDirective(TableDirective):
             raise self.error("accelerator-api: " + "; ".join(problems))
         found: list[nodes.Node] = []
         for group in table:
-            section = nodes.section(ids=[make_id(self.env, self.state.document, "accelerator", group.key)])
-            section += nodes.title("", group.title)
+            section = self.section(group.key, group.title)
             cells = [[self.markdown(text) for text in self.cells(row)] for row in group.rows]
             section += self.table(["name", "for CUDA", "here", "decided by name in torch"], cells, [24, 28, 36, 22])
             found.append(section)

@@ -49,6 +49,12 @@ class TableDirective(SphinxDirective):
         group += nodes.tbody("", *(nodes.row("", *(nodes.entry("", *cell) for cell in row)) for row in rows))
         return nodes.table("", group, classes=["wide-table", f"{self.name}-table", "colwidths-given"])
 
+    def section(self, key: str, title: str) -> nodes.section:
+        """Returns a section with a title, whose id is made of the directive's name and the key."""
+        section = nodes.section(ids=[make_id(self.env, self.state.document, self.name, key)])
+        section += nodes.title("", title)
+        return section
+
 
 class SettingsDirective(TableDirective):
     """Shows the environment variables. Each is the target of links by the role `setting`."""
@@ -113,8 +119,7 @@ class HooksDirective(TableDirective):
             self.env.note_dependency(str(ROOT / path))
         found: list[nodes.Node] = []
         for group in hooks.load(ROOT):
-            section = nodes.section(ids=[make_id(self.env, self.state.document, "hooks", group.key)])
-            section += nodes.title("", group.title)
+            section = self.section(group.key, group.title)
             section += self.markdown(group.about)
             rows = [
                 [
@@ -154,8 +159,7 @@ class StubsDirective(TableDirective):
         for header, listed in itertools.groupby(
             runpy.run_path(str(self.SCRIPT))["rows"](), lambda row: row.stub.header
         ):
-            section = nodes.section(ids=[make_id(self.env, self.state.document, "stubs", header)])
-            section += nodes.title("", header)
+            section = self.section(header, header)
             rows: list[list[list[nodes.Node]]] = [
                 [
                     self.code(row.stub.name),
