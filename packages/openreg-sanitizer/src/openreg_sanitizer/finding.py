@@ -37,7 +37,6 @@ KINDS = {
 WARNINGS = frozenset({"freed-in-use"})
 
 _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
-_LIBRARIES = os.path.realpath(sysconfig.get_path("purelib")) + os.sep
 # Names of folders of installed packages. A program may see those of several environments: of the system, of the user,
 # and of any environment that a .pth file names.
 _LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
@@ -73,7 +72,7 @@ def owner_of(file: str) -> str:
     path = _real_path(file)
     if path.startswith((*_internal_folders(), *_generated_folders())):
         return "torch"
-    if path.startswith(_LIBRARIES) or not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts):
+    if not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts):
         return "library"
     return "standard" if path.startswith(_STANDARD) else "program"
 
