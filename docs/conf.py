@@ -51,7 +51,7 @@ default_role = "literal"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
 
-# What a reader types is copied: no output, no prompt, and no message, which is a block in the language `text`.
+# The buttons copy what a reader types: no output, no prompt, and no message (a block in the language `text`).
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -37,7 +37,7 @@ uint64_t pocketLaunch(pocketStream* stream, void (*kernel)(void*), void* argumen
 
 // The ticket of the last kernel that was launched, or 0.
 uint64_t pocketStreamLast(pocketStream* stream);
-// Whether the kernel of a ticket, and so each before it, is done.
+// Returns 1 if the kernel of a ticket, and so each before it, is done, and 0 otherwise.
 int pocketStreamIsDone(pocketStream* stream, uint64_t ticket);
 // Waits for the kernel of a ticket. The host may call it, and so may a kernel of another stream.
 void pocketStreamWait(pocketStream* stream, uint64_t ticket);

@@ -41,7 +41,7 @@ thread_local std::vector<c10::StreamId> current_streams(static_cast<size_t>(devi
 
 }  // namespace
 
-// What the driver, which knows C alone, carries to the device.
+// The argument of a kernel: the driver, which knows C alone, carries it to the device.
 struct Queue::Task {
   Queue* queue;
   std::function<void()> function;

@@ -90,7 +90,7 @@ def _step(text: str) -> int:
 def _new(options: argparse.Namespace, typed: str) -> int:
     chosen = Names(options.package, options.device)
     names.check_package(chosen.package)
-    # Of the last step, as an update can lead there.
+    # The code is that of the last step, because an update can lead there.
     code = [text for path, text in files.templates(files.LAST).items() if path.startswith(("csrc/", "src/"))]
     names.check_device(chosen.device, code)
     folder = options.folder or Path(chosen.package)
