@@ -55,6 +55,11 @@ def test_settings_reach_the_program(page):
         (("torch.ones(2, device='openreg:77')",), "openreg:77"),
         (("x = 1 + 1",), "no work of an openreg device"),
         ((":draw: nothing", "torch.ones(4, device='openreg').exp()"), "no range 'nothing'"),
+        ((":claim: device('aten::sin').begin > 0", "torch.ones(4, device='openreg').exp()"), "names 'aten::sin'"),
+        (
+            (":claim: tasks[0].begin < launches[0].begin", "torch.ones(4, device='openreg').exp()"),
+            "shows what the picture claims: tasks[0].begin < launches[0].begin",
+        ),
     ],
 )
 def test_a_program_that_cannot_be_drawn_fails_the_build(page, lines, problem):

@@ -5,7 +5,16 @@ The argument is the picture's title, for screen readers. The content is the prog
 and run once, and are not drawn. The lines below run once before they are recorded, because the first call of an
 operator loads code and allocates memory. Options: `caption`, `environment` (environment variables, `NAME=value
 NAME=value`), `draw` (a profiler range of the program: only this is drawn), `memory` (draws a curve of memory below the
-tracks).
+tracks), `claim`.
+
+A picture is of one run, and runs differ. `claim` is what the page says about the picture, as an expression of Python:
+a run for which it is false is not drawn. In it, `host(NAME)` is the first operator or range on the host whose name
+begins so, `device(NAME)` is the first such task of the device, `launches` are all calls that launch tasks, and `tasks`
+are all tasks, each in the order of their beginnings. They are `openreg_profiler.trace.Slice` objects: their `begin`,
+`end` and `duration` are in microseconds.
+
+Kernels are recorded with one OpenMP thread. Two threads that share a busy core wait for each other, which makes a small
+kernel take a hundred times as long.
 
 record.py runs the program in a process of its own, and openreg-profiler draws the picture. If the program fails, the
 build of the site fails. The processes are forked from one that has imported torch and matplotlib.
@@ -33,8 +42,9 @@ from openreg_testing.fresh import FreshPython
 
 SEPARATOR = "---"
 RECORD = Path(__file__).with_name("record.py")
-# The timeout of a program in seconds. A program takes about one second.
-LIMIT = 60
+ONE_THREAD = {"OPENREG_NUM_THREADS": "1"}
+# The timeout in seconds of a program, which takes about one second. It ends programs that hang.
+LIMIT = 600
 
 
 class TimelineError(RuntimeError):
@@ -49,19 +59,26 @@ def _python() -> FreshPython:
     return python
 
 
-def draw(prepare: str, program: str, settings: dict[str, str], within: str = "", memory: bool = False) -> str:
+def draw(
+    prepare: str,
+    program: str,
+    settings: dict[str, str],
+    within: str = "",
+    memory: bool = False,
+    claim: str = "True",
+) -> str:
     """Returns the picture of a program as SVG.
 
-    Raises TimelineError if the program fails or has no task on a device.
+    Raises TimelineError if the program fails, has no task on a device, or never does what the claim says.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "picture.svg"
         source = Path(folder) / "program.txt"
         source.write_text(f"{prepare}\n{SEPARATOR}\n{program}", encoding="utf-8")
-        command = [str(RECORD), str(source), str(picture), within, "memory" if memory else ""]
+        command = [str(RECORD), str(source), str(picture), within, "memory" if memory else "", claim]
         try:
-            done = _python().run(*command, env=environment | settings, folder=folder, timeout=LIMIT)
+            done = _python().run(*command, env=environment | ONE_THREAD | settings, folder=folder, timeout=LIMIT)
         except subprocess.TimeoutExpired as error:
             raise TimelineError(f"the program did not end within {LIMIT} s") from error
         if done.returncode or not picture.exists():
@@ -89,6 +106,7 @@ class TimelineDirective(SphinxDirective):
         "environment": directives.unchanged_required,
         "draw": directives.unchanged_required,
         "memory": directives.flag,
+        "claim": directives.unchanged_required,
     }
 
     def run(self) -> list[nodes.Node]:
@@ -97,7 +115,8 @@ class TimelineDirective(SphinxDirective):
         prepare, separator, program = "\n".join(self.content).rpartition(f"\n{SEPARATOR}\n")
         settings = dict(pair.split("=", 1) for pair in self.options.get("environment", "").split())
         try:
-            svg = draw(prepare, program, settings, self.options.get("draw", ""), "memory" in self.options)
+            within, memory = self.options.get("draw", ""), "memory" in self.options
+            svg = draw(prepare, program, settings, within, memory, self.options.get("claim", "True"))
         except TimelineError as error:
             raise self.error(f"{self.name}: {title}: {error}") from error
         shown: list[nodes.Node] = [self._block(prepare)] if separator else []

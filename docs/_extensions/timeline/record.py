@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program and draws its tasks: `python record.py PROGRAM PICTURE RANGE memory`.
+"""Runs a program and draws its tasks: `python record.py PROGRAM PICTURE RANGE memory CLAIM`.
 
-`timeline/__init__.py` describes the form of the program.
+`timeline/__init__.py` describes the form of the program and of the claim.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from types import CodeType
 
@@ -19,9 +20,11 @@ from openreg_profiler import picture, trace
 SEPARATOR = "\n---\n"
 
 
-# The number of runs that are recorded. The quickest one is drawn, because other programs of the machine lengthen
-# kernels and interrupt the host between two launches.
+# The number of runs that show what the picture claims. The quickest one is drawn, because other programs of the machine
+# lengthen kernels and interrupt the host between two launches.
 RUNS = 9
+# The number of runs after which a claim that none has shown is false. On a busy machine many runs show something else.
+ATTEMPTS = 100
 
 
 def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -> trace.TraceFile:
@@ -35,16 +38,43 @@ def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -
     return trace.read(path)
 
 
+def named(items: list[trace.Slice], name: str) -> trace.Slice:
+    """Returns the first item whose name begins with `name`. Raises ValueError if there is none."""
+    found = next((item for item in items if item.name.startswith(name)), None)
+    if found is None:
+        raise ValueError(f"the claim names {name!r}, and the run has only {sorted({item.name for item in items})}")
+    return found
+
+
+def shows(run: trace.TraceFile, claim: str) -> bool:
+    """Returns the value of a claim about a run. Raises what the expression raises."""
+    names = {
+        "host": partial(named, run.host),
+        "device": partial(named, run.work),
+        "launches": run.launches,
+        "tasks": run.work,
+    }
+    return bool(eval(claim, names))
+
+
 def main() -> None:
-    """Runs the program once without a record, because first calls take longer, then RUNS times, and draws a run."""
-    source, output, within, memory = sys.argv[1:]
+    """Runs the program once without a record, because first calls take longer, then records and draws it."""
+    source, output, within, memory, claim = sys.argv[1:]
     prepare, _, program = Path(source).read_text(encoding="utf-8").rpartition(SEPARATOR)
     names: dict[str, object] = {"torch": torch}
     exec(compile(prepare, "<prepare>", "exec"), names)
     code = compile(program, "<program>", "exec")
     exec(code, names)
     folder = Path(output).parent
-    runs = [record(code, names, folder / f"{number}.json", bool(memory)) for number in range(RUNS)]
+    runs: list[trace.TraceFile] = []
+    for number in range(ATTEMPTS):
+        run = record(code, names, folder / f"{number}.json", bool(memory))
+        if shows(run, claim):
+            runs.append(run)
+        if len(runs) == RUNS:
+            break
+    if not runs:
+        sys.exit(f"none of {ATTEMPTS} runs shows what the picture claims: {claim}")
     # Text stays text in the SVG, so that it can be searched and the file is a tenth as long.
     matplotlib.rcParams["svg.fonttype"] = "none"
     quickest = min(runs, key=lambda run: run.end - run.begin)
