@@ -8,6 +8,7 @@ from guide.diagram import COLORS, package_graph
 from guide.tables import suite_rows, undocumented
 from pages import DOCS
 
+from openreg_doctor import declarations
 from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.operators.checks import CHECKS, ON_DEMAND
 from tools.packages import discover
@@ -93,6 +94,17 @@ def test_hooks_have_a_table_per_interface(page):
     assert "what makes the host wait is refused" in row
     (row,) = re.findall(r"<tr[^>]*><td><p>(?:(?!</tr>).)*power_draw.*?</tr>", html, re.DOTALL)
     assert "a simulated device has no sensors and one process" in row
+
+
+def test_changed_interfaces_have_a_table_per_release(page):
+    html, warnings = page(":::{interface-changes}\n:::")
+    assert warnings == ""
+    assert re.findall(r"<h\d>Functions of ([\d.]+)", html) == list(declarations.read_record())[1:]
+    (row,) = re.findall(r"<tr[^>]*><td><p>(?:(?!</tr>).)*philox_state.*?</tr>", html, re.DOTALL)
+    assert "void (uint64_t, at::Tensor&amp;, at::Tensor&amp;, at::Tensor&amp;)" in re.sub("<[^>]+>", "", row)
+    assert "kernels written in Triton or Python" in row
+    (row,) = re.findall(r"<tr[^>]*><td><p>(?:(?!</tr>).)*process_events</span>.*?</tr>", html, re.DOTALL)
+    assert "before: void (BlockPool&amp;)" in re.sub("<[^>]+>", "", row)
 
 
 def test_stubs_have_a_table_per_header(page):

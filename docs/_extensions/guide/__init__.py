@@ -24,7 +24,13 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     from guide.diagram import DiagramDirective, PackageDiagramDirective
     from guide.process import NewProcess
     from guide.roles import ROLES
-    from guide.tables import HooksDirective, SettingsDirective, StubsDirective, SuitesDirective
+    from guide.tables import (
+        HooksDirective,
+        InterfaceChangesDirective,
+        SettingsDirective,
+        StubsDirective,
+        SuitesDirective,
+    )
 
     app.add_directive("accelerator-api", AcceleratorApiDirective)
     app.add_directive("c-api", CApiDirective)
@@ -32,6 +38,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("package-diagram", PackageDiagramDirective)
     app.add_directive("settings", SettingsDirective)
     app.add_directive("hooks", HooksDirective)
+    app.add_directive("interface-changes", InterfaceChangesDirective)
     app.add_directive("stubs", StubsDirective)
     app.add_directive("suites", SuitesDirective)
     app.add_transform(NewProcess)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Sphinx directives `settings`, `hooks`, `stubs` and `suites`, which show tables that the build makes."""
+"""The Sphinx directives `settings`, `hooks`, `interface-changes`, `stubs` and `suites`: tables that the build makes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_id
 
 from guide.repository import ROOT, settings
+from openreg_doctor import declarations
 from tools import hooks
 
 # The folder of the conformance suites, one file each.
@@ -145,6 +146,37 @@ class HooksDirective(TableDirective):
         """Returns the name of a test as words, after a link to its file."""
         path, _, function = test.partition("::")
         return f"{self.link(path)}: {function.removeprefix('test_').replace('_', ' ')}"
+
+
+class InterfaceChangesDirective(TableDirective):
+    """Shows what each release of PyTorch changed in the interfaces of the hook table, by the doctor's record."""
+
+    def run(self) -> list[nodes.Node]:
+        """Returns a section for each recorded release but the first."""
+        groups = hooks.load(ROOT)
+        for path in (hooks.TABLE, hooks.TABLE.with_name(declarations.RECORD)):
+            self.env.note_dependency(str(ROOT / path))
+        record = declarations.read_record()
+        found: list[nodes.Node] = []
+        for before, after in itertools.pairwise(record):
+            section = self.section(after, f"Functions of {after}")
+            rows = [self.row(change) for change in declarations.differences(groups, record[before], record[after])]
+            section += self.table(["function", "signature", "used by", "what to do"], rows, [30, 34, 28, 28])
+            found.append(section)
+        return found
+
+    def row(self, change: declarations.Difference) -> list[list[nodes.Node]]:
+        """Returns the cells of one function: name, what changed, and its row of the hook table."""
+        hook = next(row for row in change.group.rows if change.function in row.names)
+        signatures = [change.after or "gone"]
+        if change.before:
+            signatures.append(f"before: {change.before}")
+        return [
+            self.markdown(f"`{change.group.class_name}` `{change.function}`"),
+            [nodes.paragraph("", "", nodes.literal("", text)) for text in signatures],
+            self.markdown(hook.reader),
+            self.markdown(hook.status or f"implement it{hook.cost and f'; without it, {hook.cost}'}"),
+        ]
 
 
 class StubsDirective(TableDirective):
