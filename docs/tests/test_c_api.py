@@ -72,6 +72,7 @@ def test_sections_are_those_of_the_header():
 def test_a_function_has_the_comment_above_it(entries):
     assert entries["int orStop(int* why)"].comment == "Stops, as\n{c:func}`orGo` does not."
     assert entries["int orGo(void)"].comment == ""
+    assert not entries["int orStop(int* why)"].shares_comment
 
 
 def test_types_and_macros_are_there(entries):
@@ -101,6 +102,15 @@ def test_an_entry_becomes_a_directive_with_its_parts_inside(entries):
     text = markdown(entries["orKind"])
     assert text.startswith("````{c:enum} orKind\n")
     assert "```{c:enumerator} orKindB = 1\n\nthe second\n" in text
+
+
+def test_a_function_directly_below_another_shares_its_comment(page, tmp_path):
+    header = tmp_path / "some.h"
+    header.write_text("/* Two ways. */\n\n/* Stop and go. */\nint orStop(int* why);\nint orGo(void);\n", "utf-8")
+    html, warnings = page(f":::{{c-api}} {header}\n:::")
+    assert warnings == ""
+    (pair,) = re.findall(r'<dl class="c function">.*?</dl>', html, re.DOTALL)
+    assert re.findall(r'id="c\.(\w+)"|(<dd>)', pair) == [("orStop", ""), ("orGo", ""), ("", "<dd>")]
 
 
 def test_every_function_of_the_device_is_in_its_reference():

@@ -2,7 +2,7 @@
 """The Sphinx directive `c-api`, which shows the declarations of a C header, with their comments, as a reference.
 
 A comment of the form `/* ---- Title ---- */` begins a section. The declarations before the first one form the section
-"Types". The comment at the top of the file is the introduction.
+"Types". The comment at the top of the file is the introduction. A function directly below another shares its comment.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import tree_sitter
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_id
 
@@ -35,6 +36,7 @@ class Entry:
     kind: str  # the name of its directive in Sphinx's domain for C
     declaration: str
     comment: str = ""
+    shares_comment: bool = False  # with the entry above
     members: list[Entry] = field(default_factory=list)
 
 
@@ -139,9 +141,12 @@ def read_header(text: str) -> Header:
             continue
         entry = entry_of(node)
         if entry is not None:
+            entries = header.sections[-1].entries
             if node.start_point[0] == end + 1:
                 entry.comment = "\n\n".join(filter(None, [comment, entry.comment]))
-            header.sections[-1].entries.append(entry)
+            elif entries and node.start_point[0] == last_row + 1:
+                entry.shares_comment = entry.kind == entries[-1].kind == "function"
+            entries.append(entry)
             row, column = node.end_point
             last_row = row if column else row - 1  # a macro ends where the next line begins
         comment = ""
@@ -152,6 +157,16 @@ def markdown(entry: Entry, fence: str = "````") -> str:
     """Returns an entry as a directive of Sphinx's domain for C."""
     inner = [markdown(member, fence[1:]) for member in entry.members]
     return "\n".join([f"{fence}{{c:{entry.kind}}} {entry.declaration}", "", entry.comment, "", *inner, fence, ""])
+
+
+def with_shared_comments(parts: list[nodes.Node], entries: list[Entry]) -> list[nodes.Node]:
+    """Returns the nodes of entries, those that share a comment together above it."""
+    declarations = [part for part in parts if isinstance(part, addnodes.desc)]
+    for entry, below, above in reversed(list(zip(entries[1:], declarations[1:], declarations, strict=False))):
+        if entry.shares_comment:
+            above[-1:-1] = below[:-1]  # the last child is the comment
+            parts.remove(below)
+    return parts
 
 
 class CApiDirective(SphinxDirective):
@@ -170,6 +185,7 @@ class CApiDirective(SphinxDirective):
         for section in header.sections:
             target = nodes.section(ids=[make_id(self.env, self.state.document, "c-api", section.title)])
             target += nodes.title("", section.title)
-            target += self.parse_text_to_nodes("\n".join(markdown(entry) for entry in section.entries))
+            parts = self.parse_text_to_nodes("\n".join(markdown(entry) for entry in section.entries))
+            target += with_shared_comments(parts, section.entries)
             found.append(target)
         return found

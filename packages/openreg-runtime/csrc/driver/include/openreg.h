@@ -386,11 +386,11 @@ typedef struct orOperand {
 /* Returns 1 if an observer uses the operands of launches, or a capture records them for observers of its replays, else
  * 0. After 1 the caller should call orLaunchKernelWithOperands(). Takes no lock and never fails. */
 OPENREG_API int orOperandsWanted(void);
+typedef void (*orEnqueueHook_t)(void);
 /* Sets the process's only enqueue hook, or removes it if null. A thread calls the hook before it enqueues a copy, a
  * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then, so the hook may
  * acquire Python's GIL, for example to capture the stack that `submit` cannot. The hook must neither throw nor call
  * this API. A call of the previous hook may still be executing when this function returns. Needs no device. */
-typedef void (*orEnqueueHook_t)(void);
 OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */
@@ -433,6 +433,7 @@ OPENREG_API orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureS
 OPENREG_API orError_t orGraphLaunch(orGraph_t graph, orStream_t stream);
 /* Destroys the handle at once; launches that were enqueued are still executed. */
 OPENREG_API orError_t orGraphDestroy(orGraph_t graph);
+/* Writes the number of nodes. */
 OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count);
 /* Writes the nodes and their order to a Graphviz file. Returns orErrorInvalidValue if the file cannot be written. */
 OPENREG_API orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path);
