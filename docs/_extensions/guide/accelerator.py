@@ -108,14 +108,14 @@ class AcceleratorApiDirective(TableDirective):
     """Shows a table for each group. A difference between rows and the installed PyTorch is an error of the build."""
 
     def run(self) -> list[nodes.Node]:
-        """Returns a section for each group."""
+        """Returns a section for each group that the installed PyTorch has."""
         self.env.note_dependency(str(TABLE))
         table = groups()
         problems = [problem for group in table for problem in differences(group)]
         if problems:
             raise self.error("accelerator-api: " + "; ".join(problems))
         found: list[nodes.Node] = []
-        for group in table:
+        for group in (group for group in table if group.rows):
             section = self.section(group.key, group.title)
             cells = [[self.markdown(text) for text in self.cells(row)] for row in group.rows]
             section += self.table(["name", "for CUDA", "here", "decided by name in torch"], cells, [24, 28, 36, 22])
