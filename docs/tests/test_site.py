@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 import subprocess
+from collections import Counter
 from html.parser import HTMLParser
 from urllib.parse import quote, unquote
 
@@ -27,23 +28,24 @@ class Links(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.hrefs, self.ids = [], set()
+        self.hrefs, self.ids = [], Counter()
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
         names = ("id", "name") if tag == "a" else ("id",)
-        self.ids.update(given[name] for name in names if name in given)
+        self.ids.update({given[name] for name in names if name in given})
         if tag == "a" and "href" in given:
             self.hrefs.append(unquote(given["href"]))
 
 
 def broken_links(site):
-    """One line for each link inside the site that leads nowhere."""
+    """One line for each link inside the site that leads nowhere, and for each target that a page has twice."""
     pages = {page.resolve(): Links(page.read_text("utf-8")) for page in sorted(site.rglob("*.html"))}
     found = []
     for page, links in pages.items():
+        found += [f"{page.name}: #{target}: {count} times" for target, count in links.ids.items() if count > 1]
         for href in links.hrefs:
             if re.match(r"\w+:", href):
                 continue
@@ -93,14 +95,24 @@ def test_the_search_finds_an_error_message(site):
         assert any(page == found or (isinstance(found, list) and page in found) for found in pages), word
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is on the path; on Debian: apt-get install chromium")
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium is on the path; on Debian: apt-get install chromium"
+)
+
+
+def in_browser(address, folder):
+    """What a browser has made of a page."""
+    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
+    # The budget is of the page's own time, which stands still while the browser works.
+    command += ["--allow-file-access-from-files", "--virtual-time-budget=60000", "--dump-dom", address]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return BeautifulSoup(shown, "html.parser")
+
+
+@needs_browser
 def test_the_search_finds_a_message_that_has_words_of_the_readers_own(site, tmp_path):
     address = f"{(site / 'search.html').as_uri()}?q={quote(PASTED)}"
-    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
-    # The budget is of the page's own time, which stands still while the browser works.
-    command += ["--virtual-time-budget=60000", "--dump-dom", address]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = BeautifulSoup(shown, "html.parser").select("#search-results li > a")
+    found = in_browser(address, tmp_path).select("#search-results li > a")
     assert "using/troubleshooting.html" in [link["href"].partition("#")[0] for link in found[:3]]
 
 
@@ -112,6 +124,34 @@ def names(index):
 def test_pages_fit_a_narrow_screen(site):
     for page in site.rglob("*.html"):
         assert 'name="viewport"' in page.read_text("utf-8"), page
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["settings", "hooks", "accelerator_api"])
+def test_a_wide_table_has_the_whole_width_of_a_narrow_screen(site, tmp_path, page):
+    frame = tmp_path / "frame.html"
+    measure = (
+        "title = ['tbody td', 'table'].map(part => contentDocument.querySelector('.wide-table ' + part).offsetWidth)"
+    )
+    address = (site / "reference" / f"{page}.html").as_uri()
+    frame.write_text(f'<iframe width="390" src="{address}" onload="{measure}"></iframe>', "utf-8")
+    (shown,) = in_browser(frame.as_uri(), tmp_path / "browser").find_all("iframe")
+    cell, table = map(int, shown["title"].split(","))
+    assert cell == table > 300
+
+
+def test_every_page_has_one_title(site):
+    assert [page.name for page in site.rglob("*.html") if page.read_text("utf-8").count("<h1") != 1] == []
+
+
+def test_every_column_of_a_table_has_a_head_and_a_cell(site):
+    empty = re.compile(r"<th[^>]*>\s*(<p>\s*</p>)?\s*</th>|<tbody>\s*</tbody>")
+    assert [page.name for page in site.rglob("*.html") if empty.search(page.read_text("utf-8"))] == []
+
+
+def test_a_long_name_in_a_table_breaks_between_its_words(site):
+    table = (site / "testing" / "races.html").read_text("utf-8").partition("</table>")[0]
+    assert "OPENREG_<wbr>LAUNCH_<wbr>BLOCKING<" in table
 
 
 def article(site, page):
@@ -161,10 +201,15 @@ def test_the_names_and_keys_that_the_theme_leaves_out_are_on_every_page(site):
     soup = BeautifulSoup((site / "tutorial" / "step3.html").read_text("utf-8"), "html.parser")
     assert [tag for tag in soup.find_all("aside") if not tag.get("aria-label")] == []
     assert [tag for tag in soup.find_all(attrs={"role": "heading"}) if not tag.get("aria-level")] == []
-    assert [tag for tag in soup.select(".highlight pre") if tag.get("tabindex") != "0"] == []
+    assert [tag for tag in soup.select(".highlight pre, .table-wrapper") if tag.get("tabindex") != "0"] == []
     assert soup.find(attrs={"role": "region", "aria-label": "This page"}).select(".theme-toggle")
 
 
 def test_a_broken_link_is_found_out(tmp_path):
     (tmp_path / "a.html").write_text('<a href="b.html">x</a><a href="#no">y</a><a id="yes" href="#yes">z</a>')
     assert broken_links(tmp_path) == ["a.html: b.html: no page", "a.html: #no: no such place"]
+
+
+def test_a_target_that_a_page_has_twice_is_found_out(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="here">x</p><p id="here">y</p><a id="other" name="other">z</a>')
+    assert broken_links(tmp_path) == ["a.html: #here: 2 times"]

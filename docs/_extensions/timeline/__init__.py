@@ -90,6 +90,8 @@ def as_figure(svg: str, title: str) -> str:
     """Returns the picture as HTML for a page, with a title for screen readers."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # The names of the parts are the same in each picture, and a page has several. Nothing refers to them.
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = svg.replace("<svg", '<svg role="img"', 1)
     end = svg.index(">") + 1
     return f'<div class="timeline" tabindex="0">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
