@@ -19,8 +19,8 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 DRIVER = Path("packages", "openreg-runtime", "csrc", "driver")  # its own CMake project, openreg_driver
 
-# Folders that builds and Python leave behind in a folder of sources.
-LEFT_BEHIND = {"build", "__pycache__"}
+# What builds, Python and macOS leave behind in a folder of sources.
+LEFT_BEHIND = {"build", "__pycache__", ".DS_Store"}
 # Required explicitly, because scikit-build-core requires them only in isolated builds, if the machine has none.
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 

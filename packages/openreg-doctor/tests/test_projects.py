@@ -5,6 +5,7 @@ That such a project builds, and passes its own tests, is shown by `nox -s tutori
 """
 
 import re
+import shutil
 from pathlib import PurePosixPath
 
 import pytest
@@ -76,6 +77,17 @@ def test_a_project_has_the_known_failures_of_its_own_step():
         assert lists[7] == lists[9]
         assert len({lists[5], lists[6], lists[7]}) == 3
     assert not any("known_failures" in path for step in STEPS for path in files.templates(step))
+
+
+def test_what_systems_leave_in_the_folders_of_the_tutorial_is_no_part_of_a_project(tmp_path, monkeypatch):
+    expected = files.templates(files.LAST)
+    shutil.copytree(files._folder(), tmp_path / "tutorial")
+    for name in (".DS_Store", "csrc/.DS_Store", "build/_C.o", "src/__pycache__/module.pyc"):
+        left = tmp_path / "tutorial" / "step3" / name
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_bytes(b"\xff\x00")
+    monkeypatch.setattr(files, "_folder", lambda: tmp_path / "tutorial")
+    assert files.templates(files.LAST) == expected
 
 
 def test_the_command_writes_the_project_and_its_record(without_torch, tmp_path, monkeypatch, capsys):

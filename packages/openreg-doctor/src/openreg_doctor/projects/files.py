@@ -23,7 +23,7 @@ RECORD = ".doctor-project.json"
 
 _ABOUT = "The project as `python -m openreg_doctor new` or `update` wrote it; `update` needs it. Commit it, unchanged."
 _KNOWN_FAILURES = "known_failures"
-_LEFT_BEHIND = {"build", "__pycache__"}  # by builds and by Python
+_LEFT_BEHIND = {"build", "__pycache__", ".DS_Store"}  # by builds, Python and macOS
 
 
 @dataclass(frozen=True)
