@@ -163,6 +163,30 @@ def test_an_interrupted_update_can_be_repeated(folder):
     assert (folder / GUARD).read_text("utf-8") == files.make(NAMES, 3).files[GUARD]
 
 
+def test_an_update_that_ends_early_and_is_repeated_does_not_repeat_a_conflict(folder, monkeypatch, capsys):
+    pretend_older(folder, GUARD, "// How PyTorch switches devices", "// Switches devices")
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    replace(folder / GUARD, "// Switches devices", "// Mine")
+
+    def write_but_one(path, text):
+        if path.name == PROJECT:
+            raise OSError("the disk is full")
+        write_file(path, text)
+
+    write_file = update.write
+    with monkeypatch.context() as patched:
+        patched.setattr(update, "write", write_but_one)
+        assert updated(folder) == 2
+    assert "update: the disk is full; the update is not complete" in capsys.readouterr().err
+    assert "<<<<<<< yours\n// Mine" in (folder / GUARD).read_text("utf-8")
+    decided = files.make(NAMES, 3).files[GUARD].replace("// How PyTorch switches devices", "// Mine")
+    update.write(folder / GUARD, decided)
+    assert updated(folder) == 0
+    assert capsys.readouterr().out == f"{PROJECT}: replaced, as you had not changed it\nupdated; now build and test\n"
+    assert (folder / GUARD).read_text("utf-8") == decided
+    assert files.read_record(folder) == files.make(NAMES, 3)
+
+
 @pytest.mark.parametrize(
     ("record", "said"),
     [

@@ -30,7 +30,7 @@ steps, each with what the ones before it have:
 _UPDATE = """\
 Brings the project of a backend to what this version of openreg-doctor writes. Your changes
 stay: a file that both sides changed is merged, and what cannot be merged is marked in it.
-The exit status is 0, or 1 with such marks, or 2 if nothing was changed.
+The exit status is 0, or 1 with such marks, or 2 with an error.
 """
 _WRITTEN = """\
 wrote {count} files into {folder}, the project of step {step}; README.md says what is next
@@ -131,7 +131,10 @@ def _update(options: argparse.Namespace) -> int:
         raise ProjectError(f"the project is one of step {before.step}; an update does not go back to step {step}")
     after = files.make(before.names, step)
     planned = update.plan(options.folder, before, after)
-    update.carry_out(options.folder, planned, {files.RECORD: files.record_of(after)})
+    try:
+        update.carry_out(options.folder, planned, before, after)
+    except OSError as error:
+        raise ProjectError(f"{error}; the update is not complete: mend that, and update again") from error
     for what, paths in {
         "added": planned.added,
         "replaced, as you had not changed it": planned.replaced,

@@ -14,12 +14,11 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import which
 
-from .files import Project
+from .files import RECORD, Project, record_of
 from .names import ProjectError
 
 _MARKER = re.compile(r"(?m)^(<<<<<<<|>>>>>>>) ")
@@ -89,12 +88,24 @@ def _merge(now: str, base: str, new: str) -> tuple[str, bool]:
     return done.stdout.decode(), done.returncode == 0
 
 
-def carry_out(folder: Path, update: Update, record: Mapping[str, str]) -> None:
-    """Writes and deletes files, and the record last, so that an interrupted update can be repeated."""
-    for path, text in {**update.texts, **record}.items():
-        write(folder / path, text)
-    for path in update.removed:
-        (folder / path).unlink()
+def carry_out(folder: Path, update: Update, before: Project, after: Project) -> None:
+    """Writes and deletes files, and the record last.
+
+    If it is interrupted, or a file cannot be written, the record has the new text of each file that was. So the same
+    update can be repeated, and does not repeat a conflict that the author has decided meanwhile.
+    """
+    files = dict(before.files)
+    try:
+        for path, text in update.texts.items():
+            write(folder / path, text)
+            files[path] = after.files[path]
+        for path in update.removed:
+            (folder / path).unlink()
+            del files[path]
+    except BaseException:
+        write(folder / RECORD, record_of(replace(before, files=files)))
+        raise
+    write(folder / RECORD, record_of(after))
 
 
 def write(path: Path, text: str) -> None:
