@@ -22,6 +22,12 @@ STEPS = range(files.FIRST, files.LAST + 1)
 def without_torch(monkeypatch):
     """Saves the seconds in which a process imports torch to ask it about a name."""
     monkeypatch.setattr(names, "check_with_torch", lambda device: "")
+    monkeypatch.setattr(command, "version", lambda distribution: f"{pinned_torch()}.0")
+
+
+def pinned_torch():
+    """The release of torch that projects are for, such as "2.13"."""
+    return re.search(r'"torch==(.+)\.\*"', files.templates(files.LAST)["pyproject.toml"]).group(1)
 
 
 def new(*arguments):
@@ -193,6 +199,15 @@ def test_without_torch_the_command_says_what_it_did_not_check(monkeypatch, tmp_p
     monkeypatch.setattr(names, "find_spec", lambda module: None)
     assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
     assert "note: torch is not installed: whether PyTorch uses the name 'aurora'" in capsys.readouterr().err
+
+
+def test_a_torch_of_another_release_is_noted(without_torch, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "version", {"torch": "2.1.3+cpu"}.get)
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    noted = capsys.readouterr().err.splitlines()[0]
+    assert noted.startswith(f"note: the project is for torch {pinned_torch()}, and torch 2.1.3+cpu is installed;")
+    assert run(["update", str(tmp_path)], "python -m openreg_doctor") == 0
+    assert capsys.readouterr().err == f"{noted}\n"
 
 
 def test_a_torch_that_cannot_be_imported_is_no_reason_against_a_name(monkeypatch, tmp_path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -96,14 +98,33 @@ def _new(options: argparse.Namespace, typed: str) -> int:
     folder = options.folder or Path(chosen.package)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ProjectError(f"{folder} is not an empty folder; name a new one with --folder, or use update")
-    notes = [note for note in (names.check_with_torch(chosen.device), *_missing_tools()) if note]
     project = files.make(chosen, options.step)
+    notes = [names.check_with_torch(chosen.device), _other_release(project.files), *_missing_tools()]
     for path, text in {**project.files, files.RECORD: files.record_of(project)}.items():
         update.write(folder / path, text)
     print(_WRITTEN.format(count=len(project.files), folder=folder, step=options.step, typed=typed))
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+    _print_notes(notes)
     return DONE
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in filter(None, notes):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _other_release(project: Mapping[str, str]) -> str:
+    """Returns a line if the installed torch is not of the release that a project is for, or else ""."""
+    (release,) = re.findall(r'(?m)^dependencies = \["torch==(.+)\.\*"\]$', project["pyproject.toml"])
+    try:
+        installed = version("torch")
+    except PackageNotFoundError:
+        return ""
+    if installed.startswith(f"{release}."):
+        return ""
+    return (
+        f"the project is for torch {release}, and torch {installed} is installed; install torch=={release}.*, or "
+        "bring the project to the installed torch by `update` with the openreg-doctor of its release"
+    )
 
 
 def _missing_tools() -> list[str]:
@@ -145,6 +166,7 @@ def _update(options: argparse.Namespace) -> int:
     }.items():
         for path in paths:
             print(f"{path}: {what}")
+    _print_notes([_other_release(after.files)])
     if planned.conflicts:
         print("decide between both sides of each mark <<<<<<<, then build and test", file=sys.stderr)
         return CONFLICTS
