@@ -2,6 +2,7 @@
 """`update` brings what the templates changed into a project, and keeps what its author changed."""
 
 import json
+import re
 
 import pytest
 
@@ -96,7 +97,11 @@ def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
     assert updated(folder) == 1
     before = texts(folder)
     assert updated(folder) == 2
-    assert f"update: {PROJECT}: has marks of an earlier conflict" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert f"update: {PROJECT}: has marks of an earlier conflict" in printed
+    marks = re.findall(r"(?m)^\W{7}(?= |$)", (folder / PROJECT).read_text("utf-8"))
+    assert len(marks) == 4
+    assert [mark for mark in marks if mark not in printed] == []
     assert texts(folder) == before
 
 

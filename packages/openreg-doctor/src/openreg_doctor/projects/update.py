@@ -47,7 +47,7 @@ def plan(folder: Path, before: Project, after: Project) -> Update:
     if unfinished:
         raise ProjectError(
             f"{', '.join(unfinished)}: has marks of an earlier conflict; decide what stays, and delete the lines with "
-            "<<<<<<<, ======= and >>>>>>>"
+            "<<<<<<<, |||||||, ======= and >>>>>>>"
         )
     for path, now in current.items():
         _plan_file(update, path, before.files.get(path), now, after.files.get(path))
