@@ -78,6 +78,21 @@ def test_changes_of_other_lines_are_merged(folder, capsys):
     assert (folder / GUARD).read_text("utf-8") == text
 
 
+def test_a_project_of_another_pytorch_gets_the_pins_of_this_one_and_keeps_what_its_author_wrote(folder):
+    today = files.make(NAMES, 3).files[PROJECT]
+    (pin,) = set(re.findall(r"torch==\S+\*", today))
+    pretend_older(folder, PROJECT, pin, "torch==2.9.*")
+    replace(folder / PROJECT, 'version = "0.1.0"', 'version = "7.0"')
+    replace(folder / "csrc/driver.cpp", "kDeviceCount = 2;", "kDeviceCount = 8;")
+    replace(folder / "README.md", "# torch-aurora", "# The Aurora backend")
+    (folder / "csrc/gelu.cpp").write_text("// an operator of the author\n", "utf-8")
+    before = texts(folder)
+    assert updated(folder) == 0
+    assert (folder / PROJECT).read_text("utf-8") == today.replace('version = "0.1.0"', 'version = "7.0"')
+    changed = {path.name for path, text in texts(folder).items() if before.get(path) != text}
+    assert changed == {PROJECT, RECORD}
+
+
 def test_changes_of_the_same_line_are_marked_and_listed(folder, capsys):
     pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
     replace(folder / PROJECT, 'version = "0.0.9"', 'version = "7.0"')
