@@ -17,6 +17,8 @@ This module generates from them
 
 - the table from which messages of openreg-runtime and of the doctor name the package to install. It contains the
   packages that openreg-meta installs, extras included. The runtime finds other packages only if they are installed.
+  The table also has the package of each environment variable, of all packages, so that the runtime can warn of a
+  variable whose package is not installed.
 - the extras of openreg-meta.
 """
 
@@ -76,14 +78,17 @@ def declared(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def table_text(root: Path) -> str:
-    """Returns the text of TABLE: names and features with their distributions, and the texts of the doctor.
+    """Returns the text of TABLE: names, features and settings with their distributions, and the texts of the doctor.
 
     The doctor prints such a text for each package above the runtime that is not installed.
     """
     packages = discover(root)
     below = closure(RUNTIME, packages) if RUNTIME in packages else []
     absent = hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
-    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": absent}
+    settings = {
+        setting.name: item.package.name for item in hooks.declarations(root) for setting in item.content.settings
+    }
+    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": absent, "settings": settings}
     for group, point, name in declared(root):
         found[group.removeprefix("openreg.")][point] = name
     return json.dumps(found, indent=2, sort_keys=True) + "\n"

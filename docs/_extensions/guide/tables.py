@@ -22,7 +22,7 @@ from tools import hooks
 # The folder of the conformance suites, one file each.
 _SUITES = ROOT / "packages/openreg-testing/src/openreg_testing/conformance/suites"
 # The fields of a setting in a doctor.toml that its row shows.
-_CELLS = ("example", "default", "meaning")
+_CELLS = ("example", "default", "meaning", "package")
 
 
 def undocumented(declared: dict[str, dict[str, str]], read: frozenset[str]) -> list[str]:
@@ -62,10 +62,14 @@ class SettingsDirective(TableDirective):
 
     def run(self) -> list[nodes.Node]:
         """Returns the table. A difference between the declarations and the code is an error of the build."""
-        declarations = hooks.declarations(ROOT)
-        for item in declarations:
+        packages = hooks.declarations(ROOT)
+        for item in packages:
             self.env.note_dependency(str(ROOT / item.place))
-        declared = {setting.name: asdict(setting) for item in declarations for setting in item.content.settings}
+        declared = {
+            setting.name: asdict(setting) | {"package": f"`{item.package.name}`"}
+            for item in packages
+            for setting in item.content.settings
+        }
         problems = undocumented(declared, settings())
         if problems:
             raise self.error("settings: " + "; ".join(problems))
@@ -78,7 +82,7 @@ class SettingsDirective(TableDirective):
             self.state.document.note_explicit_target(target)
             standard.note_object("setting", name, label, location=target)
             cells.append([[target], *(self.markdown(row[cell]) for cell in _CELLS)])
-        return [self.table(["variable", "example", "default", "meaning"], cells, [30, 20, 15, 60])]
+        return [self.table(["variable", *_CELLS], cells, [30, 20, 15, 50, 20])]
 
 
 def suite_rows(folder: Path = _SUITES) -> list[tuple[str, int, str]]:

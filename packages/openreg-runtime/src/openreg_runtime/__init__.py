@@ -52,6 +52,7 @@ if not runs_as_command(__name__):
     from openreg_runtime import openreg  # needs the native module
     from openreg_runtime._extension import extend
     from openreg_runtime._launch_entry import LaunchEntry, launch_entry
+    from openreg_runtime._settings import warn_of_settings_without_effect
     from openreg_runtime.openreg._compiler import register_with_compiler
     from openreg_runtime.openreg._profiler import register_with_profiler
 
@@ -62,6 +63,7 @@ if not runs_as_command(__name__):
     register_with_compiler()
     register_with_profiler()
     wait_at_exit_for_autograd()
+    warn_of_settings_without_effect()
 
     for step in _after_startup:
         step()

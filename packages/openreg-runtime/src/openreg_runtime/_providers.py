@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the package that provides a name of ``torch.openreg``, or a feature such as autocast.
+"""Finds the package that provides a name of ``torch.openreg``, a feature such as autocast, or a setting.
 
-A package declares its names and features by entry points in its ``pyproject.toml``. ``_providers.json`` is generated
-from the declarations of this project's packages, so that a message can name a package that is not installed. Its table
-``packages`` is for the doctor. So no message of the runtime contains a fixed package name.
+A package declares its names and features by entry points in its ``pyproject.toml``, and its settings, which are
+environment variables, in its ``doctor.toml``. ``_providers.json`` is generated from the declarations of this project's
+packages, so that a message can name a package that is not installed. Its table ``packages`` is for the doctor. So no
+message of the runtime contains a fixed package name.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ def of_name(name: str) -> str | None:
 def of_installed(name: str) -> tuple[str, str] | None:
     """Returns distribution and module of the installed package, of any project, that provides a name, or None."""
     return _installed_names(tuple(sys.path)).get(name)
+
+
+def settings() -> dict[str, str]:
+    """Returns the settings of all packages of this project, each with its distribution, installed or not."""
+    return _TABLE["settings"]
 
 
 def is_provided(feature: str) -> bool:
