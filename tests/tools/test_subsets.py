@@ -190,7 +190,9 @@ def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
 def test_a_session_names_the_packages_that_it_requests_and_hides_settings(monkeypatch):
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     variables = package_session.session_variables(["openreg-amp", "openreg-ops"])
     assert variables["OPENREG_TEST_SESSION"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None
+    assert variables["PYTHONUNBUFFERED"] is None

@@ -16,7 +16,7 @@ with torch.openreg.stream(side):
     x.mul_(2)
 y = x + 1
 torch.openreg.synchronize()
-print("done")
+print("done", flush=True)
 """
 FIRST, SECOND = "program.py:9", "program.py:10"
 CORRECT = RACE.replace("y = x", "torch.openreg.current_stream().wait_stream(side)\ny = x")
