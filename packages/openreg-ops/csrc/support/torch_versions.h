@@ -18,6 +18,15 @@
 // True if aten::linalg_vector_norm has a CPU function for sparse tensors.
 #define OPENREG_TORCH_HAS_SPARSE_VECTOR_NORM OPENREG_TORCH_AT_LEAST(14)
 
+// True if PyTorch has the operators aten::linalg_polar and aten::linalg_matrix_sqrth.
+#define OPENREG_TORCH_HAS_POLAR_DECOMPOSITION OPENREG_TORCH_AT_LEAST(14)
+
+// True if the operators aten::_philox_* have kernels for the CPU.
+#define OPENREG_TORCH_HAS_PHILOX_KEYS OPENREG_TORCH_AT_LEAST(14)
+
+// True if PyTorch has the operator aten::_philox_randint_.
+#define OPENREG_TORCH_HAS_PHILOX_RANDINT OPENREG_TORCH_AT_LEAST(15)
+
 // True if the CPU's kernel of aten::polar supports half.
 #define OPENREG_TORCH_HAS_HALF_POLAR OPENREG_TORCH_AT_LEAST(14)
 

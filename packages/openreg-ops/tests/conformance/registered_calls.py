@@ -48,6 +48,20 @@ def distributions():
     torch.ops.aten.rrelu_with_noise.out(ones(3), ones(3), 0.1, 0.3, True, out=empty())
 
 
+def random_keys():
+    # Draws by key have kernels for the CPU since torch 2.14, those of integers since 2.15.
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if has("aten::_philox_uniform_", "CPU"):
+        key = torch.zeros(2, dtype=torch.uint64, device=DEVICE)
+        torch.ops.aten._philox_key_split(key, 2)
+        torch.ops.aten._philox_key_fold_in(key, 1)
+        torch.ops.aten._philox_key_fold_in.Tensor(key, key[:1])
+        torch.ops.aten._philox_normal_(ones(3), key)
+        torch.ops.aten._philox_uniform_(ones(3), key)
+    if hasattr(torch.ops.aten, "_philox_randint_"):
+        torch.ops.aten._philox_randint_(ones(3).int(), key, 0, 5)
+
+
 def recurrent_layers():
     for layer in (nn.LSTM, nn.GRU, nn.RNN, lambda *sizes: nn.RNN(*sizes, nonlinearity="relu")):
         net = layer(3, 4).to(DEVICE)
@@ -240,6 +254,7 @@ def packed_weights():
 CALLS = [
     transforms,
     distributions,
+    random_keys,
     rotations,
     recurrent_layers,
     normalizations,

@@ -13,6 +13,9 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 DTYPES = [torch.float32, torch.complex64]
 # torch 2.13 has torch.cholesky still.
 CHOLESKY = torch.cholesky if hasattr(torch.ops.aten, "cholesky") else torch.linalg.cholesky
+SINCE_14 = pytest.mark.skipif(
+    not hasattr(torch.ops.aten, "linalg_polar"), reason="torch 2.13 has neither polar decompositions nor square roots"
+)
 
 
 def random(*shape, dtype=torch.float32):
@@ -125,6 +128,26 @@ def test_matrix_exponential(dtype):
         check(torch.linalg.matrix_exp, a.requires_grad_(), tolerance=CLOSE)
 
 
+@SINCE_14
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_polar_decomposition(dtype):
+    for a in (random(5, 3, dtype=dtype), random(2, 3, 4, dtype=dtype).mT, random(0, 3, 2, dtype=dtype)):
+        check(torch.linalg.polar, a.requires_grad_(), tolerance=CLOSE)
+    factor, root = torch.linalg.polar(random(2, 4, 3, dtype=dtype).to(DEVICE))
+    torch.testing.assert_close((factor @ root).cpu(), random(2, 4, 3, dtype=dtype), **CLOSE)
+
+
+@SINCE_14
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_square_root_of_a_hermitian_matrix(dtype):
+    for a in (positive(dtype=dtype), positive(2, 3, dtype=dtype).mT, random(0, 3, 3, dtype=dtype)):
+        root = check(torch.linalg.matrix_sqrth, a.requires_grad_(), tolerance=CLOSE)
+        torch.testing.assert_close((root @ root).detach().cpu(), a.detach(), **CLOSE)
+        out = torch.empty(0, dtype=dtype, device=DEVICE)
+        torch.ops.aten.linalg_matrix_sqrth.out(a.detach().to(DEVICE), out=out)
+        assert out.cpu().equal(root.detach().cpu())
+
+
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.int64], ids=str)
 def test_addbmm(dtype):
     one, two = (random(3, 2, 4) * 3).to(dtype), (random(3, 4, 5) * 3).to(dtype)
@@ -192,6 +215,14 @@ def test_cholesky_inverse_writes_over_a_part_of_its_operand():
         lambda m: torch.linalg.lstsq(m.a, m.square),
         lambda m: torch.linalg.lstsq(m.a, m.b, driver="fast"),
         lambda m: torch.addbmm(m.square, m.batch, m.batch[:1].mT),
+        pytest.param(lambda m: torch.linalg.polar(m.a.mT), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.polar(m.tau), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.polar(m.a.int()), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.polar(m.a, out=(m.a.double(), m.square)), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.matrix_sqrth(m.a), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.matrix_sqrth(m.tau), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.matrix_sqrth(m.square.int()), marks=SINCE_14),
+        pytest.param(lambda m: torch.linalg.matrix_sqrth(m.square.half()), marks=SINCE_14),
     ],
 )
 def test_mistakes_fail_on_the_calling_line(operation):

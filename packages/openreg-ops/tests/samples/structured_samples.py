@@ -278,7 +278,10 @@ def linear_algebra():
     a, b, m, s = number(3, 4), number(4, 5), matrix(), symmetric()
     lu, pivots = torch.linalg.lu_factor(m)
     ldl, ldl_pivots, _ = torch.linalg.ldl_factor_ex(s)
+    # torch 2.13 does not have it.
+    polar = {"linalg_polar": [(a.t(),)]} if hasattr(torch.ops.aten, "linalg_polar") else {}
     return {
+        **polar,
         "_addmm_activation": [(number(3, 5), a, b)],
         "addmm": [(number(3, 5), a, b), (number(3, 5), a, b.t().contiguous().t())],
         "addmv": [(number(3), a, number(4))],

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eigenvalues and eigenvectors, and singular values.
+// Eigenvalues and eigenvectors, singular values, and what PyTorch's kernels compute from them: polar decompositions and
+// square roots of Hermitian matrices.
 #include <ATen/ops/isfinite.h>
 
 #include "operators/linalg/outputs.h"
 #include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -24,6 +26,16 @@ std::array<OutputSpec, 2> meta_eig(const at::Tensor& self) {
   return {values, column_major(self.sizes(), values.dtype)};
 }
 
+#if OPENREG_TORCH_HAS_POLAR_DECOMPOSITION
+
+OutputSpec meta_matrix_sqrth(const at::Tensor& self) {
+  at::native::squareCheckInputs(self, "linalg.matrix_sqrth");
+  at::native::checkFloatingOrComplex(self, "linalg.matrix_sqrth", /*allow_low_precision_dtypes=*/false);
+  return output_of_shape(self);
+}
+
+#endif
+
 // Both overloads are registered by hand, because the out= overload has another name.
 const auto kEigvals = unstructured_operator<meta_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf,
                                                                               {.data_check = DataCheck::kAlways});
@@ -38,6 +50,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       {.refused = kBoolean | kIntegers | kReduced, .data_check = DataCheck::kAlways, .overlap = kNotItself});
   structured<meta::structured__linalg_svd, op::_linalg_svd>(
       library, cpu::_linalg_svd_outf, {.refused = kReduced, .data_check = DataCheck::kAlways, .overlap = kNotItself});
+#if OPENREG_TORCH_HAS_POLAR_DECOMPOSITION
+  structured<meta::structured_linalg_polar, op::linalg_polar>(
+      library, cpu::linalg_polar_outf, {.refused = kReduced, .data_check = DataCheck::kAlways, .overlap = kNotItself});
+  unstructured<meta_matrix_sqrth, op::linalg_matrix_sqrth>(library, cpu::linalg_matrix_sqrth,
+                                                           {.data_check = DataCheck::kAlways});
+#endif
 }
 
 }  // namespace
