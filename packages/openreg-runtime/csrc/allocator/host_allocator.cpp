@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::HostAllocator with PyTorch's own caching host allocator.
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "allocator/poison.h"
 #include "base/tool_hooks.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
@@ -56,6 +58,9 @@ struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedAllocator
   at::DataPtr allocate(size_t size) override {
     ensure_initialized();  // throws in a forked child, which inherits cached blocks but must not use them
     at::DataPtr memory = CachingHostAllocatorInterface::allocate(size);
+    if (C10_UNLIKELY(poison_is_on()) && size != 0) {
+      std::memset(memory.get(), kPoison, size);  // at once: the host may read it before any task of the device
+    }
     if (auto* const hook = tool_hook_state().pinned.load(std::memory_order_acquire); C10_UNLIKELY(hook)) {
       hook(memory.get(), size);
     }

@@ -5,7 +5,8 @@
 // The fill at allocation precedes all other tasks that use the block. In a capture it is recorded, so that each replay
 // begins with poisoned memory, too. The fill at release is enqueued when no stream uses the block any more. It is
 // omitted during a capture, which would record it. It is also omitted for pools that a capture has used, because a
-// replay may be writing to their free blocks.
+// replay may be writing to their free blocks. Pinned memory is filled by the host when it is allocated, so that a copy
+// into it that the host does not wait for is conspicuous.
 #pragma once
 
 #include <c10/core/Stream.h>

@@ -115,3 +115,17 @@ def test_the_cache_is_given_back_where_only_pinned_memory_was_used(succeed):
         torch.openreg.empty_host_cache()
         assert stats()["allocated_bytes.current"] == 0
     """)
+
+
+def test_pinned_memory_begins_with_poison(succeed):
+    succeed(
+        """
+        import torch, openreg_runtime
+        for _ in range(2):  # fresh, and from the cache
+            pinned = torch.empty(1000, pin_memory=True)
+            assert pinned.isnan().all()
+            pinned.fill_(1)
+            del pinned
+        """,
+        env={"OPENREG_POISON": "1"},
+    )
