@@ -80,7 +80,7 @@ order = []
 memory = api.malloc(4096)
 first, second = api.stream(), api.stream()
 api.launch(first, lambda: order.append("kernel"))
-for _ in range(3):
+for _ in range(40):
     api.call("orMemsetAsync", memory, 0xFF, 4096, second)
 api.launch(second, lambda: order.append("poisoned kernel"))
 api.call("orStreamSynchronize", second)
