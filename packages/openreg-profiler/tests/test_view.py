@@ -2,6 +2,7 @@
 """Perfetto opens a trace in a real browser without a network, and its trace processor finds all tasks."""
 
 import contextlib
+import io
 import json
 import socket
 import threading
@@ -130,6 +131,22 @@ def test_perfetto_shows_the_names_of_streams_and_devices(page, found):
 def test_the_interface_is_served_to_this_machine_alone(found):
     with view.server(found.trace.path) as server:
         assert server.server_address[0] == "127.0.0.1"
+
+
+def test_the_address_reaches_a_pipe_before_the_server_blocks(found, monkeypatch):
+    pipe = io.BytesIO()
+    read = []
+
+    def serve(server):
+        read.append((pipe.getvalue().decode(), server.server_port))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(view._Server, "serve_forever", serve)
+    # Like a pipe or a log file, and unlike a terminal, this stream keeps what is not flushed.
+    with contextlib.redirect_stdout(io.TextIOWrapper(pipe, "utf-8")):
+        assert command.main(["view", str(found.trace.path), "--no-browser"]) == 0
+    ((text, port),) = read
+    assert f"http://127.0.0.1:{port} " in text
 
 
 def test_a_port_that_is_taken_is_refused(found, capsys):

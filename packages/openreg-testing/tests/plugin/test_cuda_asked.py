@@ -162,6 +162,14 @@ def test_the_summary_names_a_few_and_how_many_there_are(pytester, monkeypatch):
     says(result, "15 lines of code outside tests mean CUDA, which this run does not have:", "and 5 more lines")
 
 
+def test_the_summary_of_one_line_is_in_the_singular(pytester, monkeypatch):
+    pytester.makepyfile(
+        lib="import torch\nHERE = torch.cuda.is_available()\n", test_lib="import lib\ndef test_one(): pass"
+    )
+    result = run(pytester, monkeypatch, "--device", "openreg")
+    says(result, "1 line of code outside tests means CUDA, which this run does not have:")
+
+
 @pytest.mark.parametrize("options", [("--cuda-as", "openreg"), ("--device", "cpu"), ()])
 def test_where_cuda_is_the_device_or_none_is_asked_for_nothing_is_said(pytester, monkeypatch, options):
     pytester.makepyfile(

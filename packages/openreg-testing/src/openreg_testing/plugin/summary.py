@@ -176,7 +176,8 @@ def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]
         return []
     device = watched[0].facts["device"]
     shown = sorted(places, key=_order_of_places)
-    found = [f"{_lines(len(places))} of code outside tests mean CUDA, which this run does not have:"]
+    mean = "means" if len(places) == 1 else "mean"
+    found = [f"{_lines(len(places))} of code outside tests {mean} CUDA, which this run does not have:"]
     found += [f"  {place} {places[place][0]}, in {places[place][1]}" for place in shown[:_MOST_PLACES]]
     if len(places) > _MOST_PLACES:
         found.append(f"  and {len(places) - _MOST_PLACES} more lines")
