@@ -1,7 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several processes: collectives between them, memory that one of them shares, and workers of loaders."""
+"""Programs of one process and of several: names at the end, collectives, shared memory, and workers of loaders."""
 
 import pytest
+
+NAMES = """
+def scale(x, side):
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    return x.sum()
+
+copies = torch.openreg.Stream()
+x = torch.ones(1024, device="openreg")
+scale(x, copies)
+torch.openreg.synchronize()
+with torch.openreg.stream(copies):
+    x.add_(1)
+y = x * 3
+"""
+
+
+def test_the_missing_line_has_the_name_of_the_stream_at_its_place_also_in_the_last_statement(program):
+    done = program(NAMES, OPENREG_SANITIZER="1")
+    missing = [line.partition("missing: ")[2] for line in done.stderr.splitlines() if "missing: " in line]
+    assert missing == [f"torch.openreg.current_stream().wait_stream({name})" for name in ("side", "copies")]
+
 
 RANKS = """
 import os, tempfile, warnings

@@ -16,8 +16,9 @@ from openreg_sanitizer import _program  # noqa: E402
 from openreg_sanitizer._session import SanitizerError, sanitizer  # noqa: E402
 from openreg_sanitizer.finding import KINDS, Finding  # noqa: E402
 from openreg_sanitizer.suppressions import SuppressionError  # noqa: E402
+from openreg_sanitizer.text import render  # noqa: E402
 
-__all__ = ["KINDS", "Finding", "SanitizerError", "SuppressionError", "sanitizer"]
+__all__ = ["KINDS", "Finding", "SanitizerError", "SuppressionError", "render", "sanitizer"]
 
 openreg_runtime.extend("sanitizer", sanitizer)
 _program.start()

@@ -216,6 +216,7 @@ class _Sessions:
         """
         if not self._open or self._reported == _C.finding_count():
             return
+        names.learn_from_main()  # its frame has ended where the access is in the last statement of the program
         names.learn_from_threads()
         names.learn(sys._getframe(1))
         with self._lock:
