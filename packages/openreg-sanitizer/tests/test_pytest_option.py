@@ -32,8 +32,8 @@ def test_wrong_again():
 """
 
 
-def run(folder, *options):
-    (folder / "test_streams.py").write_text(TESTS, "utf-8")
+def run(folder, *options, tests=TESTS):
+    (folder / "test_streams.py").write_text(tests, "utf-8")
     command = [
         sys.executable,
         "-m",
@@ -58,6 +58,27 @@ def test_a_test_with_a_finding_fails(tmp_path):
     assert output.count("openreg-sanitizer: race:") >= 2
     assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
     assert "first: test_streams.py:11  x.mul_(2)" in output
+
+
+FAILING = """
+import torch
+
+def test_wrong():
+    side = torch.openreg.Stream()
+    x = torch.ones(1024, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    y = x + 1
+    raise AssertionError("the result is wrong")
+"""
+
+
+def test_a_test_that_fails_anyway_shows_its_finding(tmp_path):
+    status, output = run(tmp_path, "--device", "openreg", "--sanitize", tests=FAILING)
+    assert status == 1
+    assert "FAILED test_streams.py::test_wrong - openreg-sanitizer: AssertionError: the" in output
+    assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
 
 
 def test_without_the_option_nothing_fails(tmp_path):

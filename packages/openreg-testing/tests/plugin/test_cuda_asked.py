@@ -113,7 +113,7 @@ def write(pytester):
 
 def named(result):
     """The lines that the section names, without their tests."""
-    section = result.stdout.str().partition("mean CUDA, which")[2].partition("This code runs")[0]
+    section = result.stdout.str().partition("CUDA, which this run does not have")[2].partition("This code runs")[0]
     return {
         line.strip().partition(", in ")[0] for line in section.splitlines()[1:] if " cuda" in line or "torch." in line
     }
@@ -170,12 +170,50 @@ def test_the_summary_of_one_line_is_in_the_singular(pytester, monkeypatch):
     says(result, "1 line of code outside tests means CUDA, which this run does not have:")
 
 
+ON_THE_CPU = """
+import torch
+
+def shifted(x):
+    x = x + 1
+    return x.to("cuda" if torch.cuda.is_available() else "cpu")
+
+def counted(x):
+    return x if torch.cuda.device_count() == 0 else x * 2
+"""
+TWO_DEVICES = """
+import torch
+import lib
+
+def test_two_devices(device):
+    x = torch.ones(2, device=device)
+    assert (lib.shifted(x) + x).sum() == 6
+
+def test_other_failure(device):
+    assert lib.counted(torch.ones(2, device=device)).sum() == 3
+
+def test_other_devices(device):
+    torch.ones(2, device=device) + torch.ones(2)
+"""
+
+
+def test_a_failure_with_two_devices_is_connected_with_the_line_for_cuda_that_its_test_reached(pytester, monkeypatch):
+    pytester.makepyfile(lib=ON_THE_CPU, test_lib=TWO_DEVICES)
+    result = run(pytester, monkeypatch, "--device", "openreg")
+    result.assert_outcomes(failed=3)
+    says(
+        result,
+        "  test_lib.py::test_two_devices failed because operands were on two devices: lib.py:5 may have put one of them "
+        "on the CPU",
+    )
+    assert result.stdout.str().count("operands were on two devices") == 1
+
+
 @pytest.mark.parametrize("options", [("--cuda-as", "openreg"), ("--device", "cpu"), ()])
 def test_where_cuda_is_the_device_or_none_is_asked_for_nothing_is_said(pytester, monkeypatch, options):
     pytester.makepyfile(
         lib="import torch\nHERE = torch.cuda.is_available()\n", test_lib="import lib\ndef test_one(): pass"
     )
-    says_not(run(pytester, monkeypatch, *options), "mean CUDA")
+    says_not(run(pytester, monkeypatch, *options), "CUDA, which this run does not have")
 
 
 UNDONE = """

@@ -130,3 +130,64 @@ def test_where_most_tests_do_not_use_the_device_the_way_to_make_them_is_named(
     result = run(pytester, monkeypatch, "--device", "openreg", *options)
     says(result, f"never launched anything, and passed: {unused} of {unused + 1} tests that passed")
     (says if told else says_not)(result, "--default-device makes them on the device")
+
+
+UNUSED = """
+import torch
+
+def test_one():
+    assert (torch.ones(2) + 1).sum() == 4
+
+def test_two():
+    assert torch.ones(2).sum() == 2
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"], ["--isolate"]], ids=["one process", "xdist", "isolated"])
+def test_a_run_that_never_used_the_device_ends_with_a_warning(pytester, monkeypatch, workers):
+    pytester.makepyfile(test_lib=UNUSED)
+    result = run(
+        pytester, monkeypatch, "--device", "openreg", "--color=yes", "--openreg-report", "report.html", *workers
+    )
+    result.assert_outcomes(passed=2)
+    warning = (
+        "Nothing was tested on openreg: 2 tests launched no kernel and copied nothing there. Tests that name no device "
+        "make their tensors on the CPU: --default-device makes them on the device."
+    )
+    assert result.outlines[-1] == f"\x1b[33m\x1b[1m{warning}\x1b[0m"
+    assert warning in (pytester.path / "report.html").read_text("utf-8")
+    says_not(result, "That is more than half")
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "reason"),
+    [
+        ("torch.cuda.is_available()", (), "The lines that mean CUDA, above, may be the reason. Tests that name no"),
+        ('torch.ones(1, device="cpu")', ("--default-device",), "--default-device has no effect on code that names a"),
+    ],
+    ids=["cuda", "a named device"],
+)
+def test_the_warning_names_what_may_be_the_reason(pytester, monkeypatch, code, options, reason):
+    pytester.makepyfile(
+        lib=f"import torch\n\ndef work():\n    {code}\n",
+        test_lib="import lib\n\ndef test_one():\n    lib.work()\n",
+    )
+    result = run(pytester, monkeypatch, "--device", "openreg", *options)
+    result.assert_outcomes(passed=1)
+    assert reason in result.outlines[-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "options"),
+    [
+        ("torch.ones(2, device='openreg') + 1", ("--device", "openreg")),
+        ("torch.ones(2).to('openreg')", ("--device", "openreg")),
+        ("raise AssertionError", ("--device", "openreg")),
+        ("pass", ("--device", "cpu")),
+        ("pass", ()),
+    ],
+    ids=["a kernel", "a copy", "a failure", "the CPU", "no device"],
+)
+def test_other_runs_end_without_the_warning(pytester, monkeypatch, body, options):
+    pytester.makepyfile(f"import torch\n\ndef test_one():\n    {body}\n")
+    says_not(run(pytester, monkeypatch, *options), "Nothing was tested")

@@ -133,6 +133,14 @@ def test_the_printed_command_repeats_the_failure(streams, test):
     assert again.kinds() == {test: "failed"}, again.output
 
 
+def test_a_failure_under_a_seed_names_the_sanitizer_as_the_next_step(streams):
+    (line,) = re.findall(r"the missing one:\n\s+(pytest .*)", streams[1].tests["test_forgets_to_wait"].text)
+    test, *options = shlex.split(line)[1:]
+    assert test == "test_streams.py::test_forgets_to_wait"
+    assert options[-3:] == ["--device", "openreg", "--sanitize"]
+    assert not any(option.startswith("--schedule") for option in options)
+
+
 def test_seeds_below_the_one_that_failed_pass(streams):
     folder, result = streams
     seed = int(re.match(r"seed (\d+)", result.tests["test_forgets_to_wait"].message)[1])
@@ -262,6 +270,8 @@ def test_the_option_is_for_all_selected_tests(tmp_path):
     assert (test, seed[:15]) == ("test_unmarked.py::test_unmarked", "--schedule-seed")
     assert options[options.index("--device") + 1] == "openreg"
     assert "test_unmarked.py" not in options
+    (search,) = re.findall(r"pytest .* --sanitize$", result.tests["test_unmarked"].text, re.MULTILINE)
+    assert search.count("--device") == 1
 
 
 def test_the_option_works_under_xdist_and_with_isolation(tmp_path):

@@ -28,7 +28,7 @@ import pytest
 from ..workers.fork_safety import can_fork, used_device
 from ..workers.forks import Answer, ForkServer, Lost, SpawnServer, attend
 from ..workers.server import ADDRESS
-from . import loss, repeat
+from . import loss, options, repeat
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
@@ -397,12 +397,20 @@ class Isolation:
         return run
 
     def _explain_seed(self, run: IsolatedRun, seed: int, seeds: int) -> None:
-        """Adds the seed, and the command that repeats the test with it, to the failed reports."""
+        """Adds the seed, the command that repeats the test with it, and the next step to the failed reports."""
         again = repeat.command(self._config, run.item.nodeid, f"--schedule-seed={seed}")
-        text = f"Failed with schedule seed {seed}, the first failing seed of 1 to {seeds}. To repeat:"
+        text = f"Failed with schedule seed {seed}, the first failing seed of 1 to {seeds}. To repeat:\n    {again}"
+        given = options.settings(self._config)
+        if not given.sanitize:
+            device = () if given.target else ("--device", "openreg")
+            search = repeat.command(self._config, run.item.nodeid, *device, "--sanitize")
+            text += (
+                "\nA NaN can be the poison of memory that a race reads. To find the lines that race, and the missing "
+                f"one:\n    {search}"
+            )
         for report in run.reports:
             if report.failed:
-                loss.explain(report, f"seed {seed}", f"{text}\n    {again}")
+                loss.explain(report, f"seed {seed}", text)
 
     def _process(self, settings: dict[str, str]) -> WorkerProcess:
         assert self._server is not None

@@ -11,7 +11,7 @@ import pytest
 from openreg_testing.plugin import repeat
 from openreg_testing.plugin.options import settings
 from openreg_testing.plugin.sizes import show_bytes
-from openreg_testing.plugin.summary import ReportedTest, lines, results, watched_of
+from openreg_testing.plugin.summary import ReportedTest, lines, nothing_tested, results, watched_of
 
 _TEMPLATE = "report.html.j2"
 
@@ -64,6 +64,7 @@ def render(config: pytest.Config, found: list[ReportedTest]) -> str:
         lines=lines(watched, idle=True, default_device=given.default_device, again=again) if watched else [],
         outcomes=outcomes,
         idle=len(_idle(found)),
+        warning=nothing_tested(watched, default_device=given.default_device),
     )
 
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from openreg_testing.plugin import loss
 from openreg_testing.plugin.options import SETTINGS
 
 _SESSION = pytest.StashKey[Any]()
+_FOUND = pytest.StashKey[str]()  # in the item's stash: the findings of a test that failed for another reason
 
 
 def _module(name: str) -> Any:
@@ -26,6 +28,10 @@ def _module(name: str) -> Any:
 def _wanted(config: pytest.Config) -> bool:
     given = config.stash.get(SETTINGS, None)
     return given is not None and given.sanitize
+
+
+def _text(observed: Any) -> str:
+    return "\n\n".join(map(_module("openreg_sanitizer.text").render, observed.findings))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -43,8 +49,23 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fails a test that passed and in which the sanitizer found something."""
     if item.config.stash.get(_SESSION, None) is None:
         return (yield)
-    with _module("openreg_sanitizer").sanitizer("collect") as observed:
-        outcome = yield
+    observed = _module("openreg_sanitizer").sanitizer("collect")
+    try:
+        with observed:
+            outcome = yield
+    except BaseException:
+        item.stash[_FOUND] = _text(observed)
+        raise
     if observed.findings:
-        pytest.fail("\n\n".join(map(_module("openreg_sanitizer.text").render, observed.findings)), pytrace=False)
+        pytest.fail(_text(observed), pytrace=False)
     return outcome
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Adds the findings to the report of a test that failed for another reason: a race is often that reason."""
+    report = yield
+    found = item.stash.get(_FOUND, "")
+    if found and call.when == "call" and report.failed:
+        loss.explain(report, "openreg-sanitizer", found)
+    return report

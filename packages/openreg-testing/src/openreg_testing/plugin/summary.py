@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,8 @@ from openreg_testing.plugin.usage import facts_of
 
 RESULTS = pytest.StashKey["dict[str, ReportedTest]"]()
 _MOST_PLACES = 10
-_DEFAULT_DEVICE = (
-    "  That is more than half. Tests that name no device make their tensors on the CPU: --default-device makes them on "
-    "the device"
-)
+_DEFAULT_DEVICE = "Tests that name no device make their tensors on the CPU: --default-device makes them on the device"
+_TWO_DEVICES = "on the same device"  # a part of PyTorch's error for operands on two devices
 
 
 @dataclass
@@ -93,6 +91,39 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     again = functools.partial(repeat.command, config)
     for line in lines(watched, idle=bool(given.target), default_device=given.default_device, again=again):
         terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """Writes the warning of ``nothing_tested`` as the last line, below the line of pytest that says "passed"."""
+    outcome = yield
+    config = session.config
+    terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and settings(config).target and not hasattr(config, "workerinput"):
+        warning = nothing_tested(watched_of(results(config).values()), default_device=settings(config).default_device)
+        if warning:
+            terminal.write_line(warning, yellow=True, bold=True)
+    return outcome
+
+
+def nothing_tested(watched: list[ReportedTest], *, default_device: bool) -> str:
+    """Returns a warning if tests passed and no test of the run used the device, else an empty string.
+
+    Such a run looks like a success, and has tested nothing on the device.
+    """
+    unused = [result for result in watched if result.facts.get("launches") == result.facts.get("copies") == 0]
+    if len(unused) < len(watched) or not any(result.outcome == "passed" for result in unused):
+        return ""
+    device = watched[0].facts["device"]
+    causes = []
+    if any(result.facts.get("cuda") for result in watched):
+        causes.append("The lines that mean CUDA, above, may be the reason.")
+    if default_device:
+        causes.append("--default-device has no effect on code that names a device.")
+    else:
+        causes.append(f"{_DEFAULT_DEVICE}.")
+    none = f"{_tests(len(watched))} launched no kernel and copied nothing there"
+    return f"Nothing was tested on {device}: {none}. {' '.join(causes)}"
 
 
 def lines(watched: list[ReportedTest], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
@@ -183,9 +214,20 @@ def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]
         found.append(f"  and {len(places) - _MOST_PLACES} more lines")
     return [
         *found,
+        *_two_devices(watched),
         f"  This code runs elsewhere than on {device}, or in another way: use torch.accelerator, or --cuda-as {device}",
         "  To repeat the first:",
         f"    {again(places[shown[0]][1])}",
+    ]
+
+
+def _two_devices(watched: list[ReportedTest]) -> list[str]:
+    """Names the likely cause of each failure with operands on two devices whose test reached a line for CUDA."""
+    return [
+        f"  {result.name} failed because operands were on two devices: {min(result.facts['cuda'], key=_order_of_places)} "
+        "may have put one of them on the CPU"
+        for result in watched
+        if result.facts.get("cuda") and _TWO_DEVICES in result.message
     ]
 
 
@@ -200,10 +242,11 @@ def _idle(watched: list[ReportedTest], default_device: bool) -> list[str]:
     passed = [result for result in watched if result.outcome == "passed"]
     if not idle:
         return []
+    most = 2 * len(idle) > len(passed) and not nothing_tested(watched, default_device=default_device)
     return [
         f"never launched anything, and passed: {len(idle)} of {_tests(len(passed))} that passed",
         *_named(idle, passed),
-        *([] if default_device or 2 * len(idle) <= len(passed) else [_DEFAULT_DEVICE]),
+        *([f"  That is more than half. {_DEFAULT_DEVICE}"] if most and not default_device else []),
     ]
 
 
