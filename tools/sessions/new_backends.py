@@ -10,8 +10,8 @@ import nox
 
 from tools.sessions.wheelhouse import Wheelhouse
 
-# Package, device and step: the first step that is offered, and the one that is the default.
-BACKENDS = (("borealis_backend", "borealis", 3), ("torch-aurora", "aurora", 7))
+# Package, device and step: the first step that is offered, the one that is the default, and the last.
+BACKENDS = (("borealis_backend", "borealis", 3), ("torch-aurora", "aurora", 7), ("torch-zephyr", "zephyr", 9))
 NEEDS = ("openreg-doctor", "openreg-testing")
 TUTORIAL = "torch-pocket"  # PyTorch has room for one backend, and the tutorial's may be installed
 
