@@ -202,8 +202,8 @@ def test_a_failure_with_two_devices_is_connected_with_the_line_for_cuda_that_its
     result.assert_outcomes(failed=3)
     says(
         result,
-        "  test_lib.py::test_two_devices failed because operands were on two devices: lib.py:5 may have put one of them "
-        "on the CPU",
+        "  test_lib.py::test_two_devices failed because operands were on two devices: "
+        "lib.py:5 may have put one of them on the CPU",
     )
     assert result.stdout.str().count("operands were on two devices") == 1
 

@@ -224,8 +224,8 @@ def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]
 def _two_devices(watched: list[ReportedTest]) -> list[str]:
     """Names the likely cause of each failure with operands on two devices whose test reached a line for CUDA."""
     return [
-        f"  {result.name} failed because operands were on two devices: {min(result.facts['cuda'], key=_order_of_places)} "
-        "may have put one of them on the CPU"
+        f"  {result.name} failed because operands were on two devices: "
+        f"{min(result.facts['cuda'], key=_order_of_places)} may have put one of them on the CPU"
         for result in watched
         if result.facts.get("cuda") and _TWO_DEVICES in result.message
     ]
