@@ -129,3 +129,17 @@ def test_the_report_on_the_page_is_that_of_a_missing_wait(checkout, tmp_path):
     assert done.returncode == 1, done.stdout + done.stderr
     printed = iter(done.stdout.splitlines())
     assert [line for line in shown if line not in printed] == []  # in this order
+
+
+def test_the_sanitizer_names_the_missing_wait_of_a_test_that_asserts_a_shape(checkout, tmp_path):
+    right, wrong, file, _ = BROKEN["no wait"]
+    broken = break_library(checkout, tmp_path / "broken", right, wrong)
+    test = broken / "tests" / file
+    text = test.read_text("utf-8").replace("@pytest.mark.schedules(seeds=20)\n", "")
+    compared = "torch.testing.assert_close(result, data * 2)"
+    assert text.count(compared) == 1
+    test.write_text(text.replace(compared, "assert result.shape == data.shape"), encoding="utf-8")
+    done = run(f"python -m pytest -p no:cacheprovider --device openreg --sanitize tests/{file}", broken, {})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "openreg-sanitizer: race: two accesses to the same memory have no order" in done.stdout
+    assert re.search(r"missing: torch\.openreg\.\w+\(\)\.wait_stream\(", done.stdout)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The option --sanitize of openreg-testing: the test that made the finding fails, and no other."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 TESTS = """
 import torch
@@ -79,6 +82,34 @@ def test_a_test_that_fails_anyway_shows_its_finding(tmp_path):
     assert status == 1
     assert "FAILED test_streams.py::test_wrong - openreg-sanitizer: AssertionError: the" in output
     assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
+
+
+ISOLATED = """
+import pytest
+import torch
+
+@pytest.mark.schedules(seeds=2)
+@pytest.mark.parametrize("fixed", [True, False])
+def test_seeds(fixed):
+    side = torch.openreg.Stream()
+    x = torch.ones(1024, device="openreg")
+    side.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(side):
+        x.mul_(2)
+    if fixed:
+        torch.openreg.current_stream().wait_stream(side)
+    y = x + 1
+    torch.openreg.synchronize()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the workers here are forked")
+def test_processes_of_isolated_tests_are_forked_and_find_races(tmp_path):
+    status, output = run(tmp_path, "--device", "openreg", "--sanitize", tests=ISOLATED)
+    assert status == 1
+    assert "1 failed, 1 passed" in output
+    assert output.count("openreg-sanitizer: race:") == 1
+    assert "are started, not forked" not in output
 
 
 def test_without_the_option_nothing_fails(tmp_path):

@@ -39,9 +39,12 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     """Observes the device during all tests, because tests use memory that earlier tests or fixtures allocated."""
     if not _wanted(session.config):
         return (yield)
-    with _module("openreg_sanitizer").sanitizer("collect") as observed:
-        session.config.stash[_SESSION] = observed
+    observed = session.config.stash[_SESSION] = _module("openreg_sanitizer").sanitizer("collect")
+    observed.begin_at_first_use()  # after the fork of the process whose children run isolated tests
+    try:
         return (yield)
+    finally:
+        observed.__exit__(None, None, None)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
