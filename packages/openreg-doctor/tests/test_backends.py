@@ -199,6 +199,13 @@ def test_an_operator_of_another_backend(tmp_path_factory):
     assert facts["autocast"] == "no rules for this backend"
 
 
+def test_a_structured_operator_is_native_through_its_out_overload(tmp_path_factory):
+    code = 'library.impl("hypot.out", lambda a, b, out: out, "PrivateUse1")\n'
+    diagnosis = examine(tmp_path_factory, RENAME + MODULE + HOOKS + OPERATORS + code, "--op", "aten::hypot")
+    facts = {fact["aspect"]: fact["text"] for fact in diagnosis.document["operator"]["facts"]}
+    assert facts["toaster"].startswith("native through aten::hypot.out, of which PyTorch makes it, ")
+
+
 def test_an_operator_that_does_not_exist_is_wrong_use_with_suggestions(tmp_path_factory):
     diagnosis = examine(tmp_path_factory, RENAME + MODULE, "--op", "aten::ad.Tensor")
     assert diagnosis.code == 2

@@ -102,8 +102,8 @@ def test_changes_of_the_same_line_are_marked_and_listed(folder, capsys):
         '=======\nversion = "0.1.0"\n>>>>>>> update\n'
     ) in (folder / PROJECT).read_text("utf-8")
     printed = capsys.readouterr()
-    assert f"{PROJECT}: CONFLICT, marked in the file" in printed.out
-    assert "decide between both sides" in printed.err
+    line = (folder / PROJECT).read_text("utf-8").splitlines().index("<<<<<<< yours") + 1
+    assert f"{PROJECT}:{line}: CONFLICT: decide what stays, and delete the lines with <<<<<<<, " in printed.err
 
 
 def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
@@ -113,11 +113,19 @@ def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
     before = texts(folder)
     assert updated(folder) == 2
     printed = capsys.readouterr().err
-    assert f"update: {PROJECT}: has marks of an earlier conflict" in printed
+    assert f"update: {PROJECT}:{update.marked((folder / PROJECT).read_text('utf-8'))}: has marks" in printed
     marks = re.findall(r"(?m)^\W{7}(?= |$)", (folder / PROJECT).read_text("utf-8"))
     assert len(marks) == 4
     assert [mark for mark in marks if mark not in printed] == []
     assert texts(folder) == before
+
+
+@pytest.mark.parametrize("left", ["<<<<<<< yours", "||||||| as it was written", "=======", ">>>>>>> update"])
+def test_each_mark_that_is_left_of_a_conflict_is_found(folder, left, capsys):
+    replace(folder / GUARD, "namespace aurora {", f"{left}\nnamespace aurora {{")
+    line = (folder / GUARD).read_text("utf-8").splitlines().index(left) + 1
+    assert updated(folder) == 2
+    assert f"update: {GUARD}:{line}: has marks of an earlier conflict" in capsys.readouterr().err
 
 
 def test_a_later_step_adds_its_files_and_keeps_changes(folder, capsys):
@@ -137,9 +145,25 @@ def test_a_later_step_adds_its_files_and_keeps_changes(folder, capsys):
 def test_a_file_that_the_author_deleted_stays_deleted(folder, capsys):
     pretend_older(folder, "check.py", "assert", "Assert")
     (folder / "check.py").unlink()
-    assert updated(folder) == 0
+    assert updated(folder) == 1
     assert not (folder / "check.py").exists()
-    assert "check.py: kept as you have it, deleted or changed" in capsys.readouterr().out
+    printed = capsys.readouterr().err
+    assert "check.py: you deleted it, and the update changes it; what you have instead may need the same:" in printed
+    assert "\n-Assert" in printed
+    assert "\n+assert" in printed
+    assert updated(folder) == 0
+
+
+def test_the_functions_that_a_driver_of_the_authors_has_to_define_are_named_last(folder, capsys):
+    (folder / "csrc/driver.cpp").unlink()
+    assert updated(folder, "--step", 6) == 1
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("csrc/driver.h: your own driver has to define what is new in it: auroraMallocHost, aurora")
+    header = (folder / "csrc/driver.h").read_text("utf-8")
+    new = last.rpartition(": ")[2].split(", ")
+    assert all(f"{name}(" in header for name in new)
+    assert not {"auroraMalloc", "auroraFree", "auroraMemcpy"} & set(new)
+    assert "auroraLaunch" in new
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -148,9 +172,11 @@ def test_a_file_that_the_templates_dropped_is_deleted_unless_the_author_changed_
     write(folder, Project(NAMES, 3, {**project.files, "csrc/old.cpp": "// old\n"}))
     if changed:
         (folder / "csrc/old.cpp").write_text("// mine\n", "utf-8")
-    assert updated(folder) == 0
+    assert updated(folder) == int(changed)
     assert (folder / "csrc/old.cpp").exists() == changed
-    assert f"csrc/old.cpp: {'kept as you have it' if changed else 'removed'}" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert ("csrc/old.cpp: you changed it, and it is no part" in printed.err) == changed
+    assert ("csrc/old.cpp: removed" in printed.out) != changed
 
 
 def test_a_file_of_the_author_where_the_update_adds_one_is_not_overwritten(folder):

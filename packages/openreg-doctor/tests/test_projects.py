@@ -105,13 +105,39 @@ def test_the_command_writes_the_project_and_its_record(without_torch, tmp_path, 
     assert all((folder / path).read_text("utf-8") == text for path, text in project.files.items())
     assert files.read_record(folder) == project
     printed = capsys.readouterr().out
-    assert "pip install --no-build-isolation ." in printed
+    assert "pip install --no-build-isolation --no-deps ." in printed
     assert "python -m openreg_doctor update" in printed
 
 
 def test_an_empty_folder_and_another_step_can_be_chosen(without_torch, tmp_path):
     assert new("torch-aurora", "--device", "aurora", "--step", 3, "--folder", tmp_path) == 0
     assert files_in(tmp_path) == {*files.make(NAMES[0], 3).files, files.RECORD}
+
+
+def test_the_operators_of_each_kind_are_added_under_the_projects_names(without_torch, tmp_path, capsys):
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    before = files_in(tmp_path)
+    assert run(["operators", str(tmp_path)], "python -m openreg_doctor") == 0
+    added = files_in(tmp_path) - before
+    assert added == {"csrc/kinds.cpp", "check_operators.py"}
+    texts = {path: (tmp_path / path).read_text("utf-8") for path in added}
+    assert not any("pocket" in text.lower() for text in texts.values())
+    assert "namespace aurora {" in texts["csrc/kinds.cpp"]
+    included = re.findall(r'#include "(\w+\.h)"', texts["csrc/kinds.cpp"])
+    assert included
+    assert {f"csrc/{name}" for name in included} < before
+    (tmp_path / "csrc/kinds.cpp").write_text("// mine\n", "utf-8")
+    assert run(["operators", str(tmp_path)], "python -m openreg_doctor") == 2
+    assert "kinds.cpp is there already; rename or delete it first" in capsys.readouterr().err
+    assert (tmp_path / "csrc/kinds.cpp").read_text("utf-8") == "// mine\n"
+
+
+def test_the_operators_of_each_kind_need_the_step_that_has_their_headers(without_torch, tmp_path, capsys):
+    assert new("torch-aurora", "--device", "aurora", "--step", 3, "--folder", tmp_path) == 0
+    before = files_in(tmp_path)
+    assert run(["operators", str(tmp_path)], "python -m openreg_doctor") == 2
+    assert "the operators need step 4; update it with --step 4" in capsys.readouterr().err
+    assert files_in(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "folder/mine.txt"])

@@ -18,6 +18,8 @@ _SITE = re.compile(r"registered at (.+?)(?: \[(.+)\])?$")
 _KIND = re.compile(r" \[([^\]]+)\]$")
 # The ways in which an operator is implemented, each in one word.
 NATIVE, COMPOSITE, FALLBACK = "native", "composite", "fallback"
+# PyTorch registers there the functional and the in-place overloads that it makes of the out= overload of a device.
+_MADE_OF_OUT = "CompositeExplicitAutogradNonFunctional"
 # The profiler range that a fallback may record for an operator, so that it is recognized here:
 # NAMESPACE::fallback OPERATOR.
 _FALLBACK_RANGE = re.compile(r"\w+::fallback (.+)")
@@ -73,7 +75,7 @@ def explain(examination: Examination) -> Explanation | None:
     autocast_step = examination.probe("autocast")
     observed: dict[str, Any] = autocast_step.value if autocast_step is not None and autocast_step.done else {}
     facts = [
-        Fact(request.device, _describe_kernel(entries) + _note_fallbacks(entries, trial)),
+        Fact(request.device, _serving_overload(found) or _describe_kernel(entries) + _note_fallbacks(entries, trial)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
         Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), observed, trial)),
@@ -109,6 +111,15 @@ def kind_of_kernel(entries: dict[str, str]) -> str:
     """Returns NATIVE, COMPOSITE or FALLBACK for the table of an overload; empty if nothing implements it."""
     entry = entries.get("PrivateUse1")
     return "" if entry is None else _ORIGINS.get(_site(entry)[1], NATIVE).partition(":")[0]
+
+
+def _serving_overload(found: dict[str, Any]) -> str:
+    """Returns which overload's kernel serves an overload that PyTorch made of it; empty if it was made of none."""
+    place, _ = _site(found["table"].get("PrivateUse1", ""))
+    if _MADE_OF_OUT not in place:
+        return ""
+    native = [name for name, table in found["others"].items() if kind_of_kernel(table) == NATIVE]
+    return f"{NATIVE} through {' or '.join(native)}, of which PyTorch makes it, registered at {place}" if native else ""
 
 
 def _note_fallbacks(entries: dict[str, str], trial: dict[str, Any]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `new` and `update`: their arguments, what they print, and their exit status."""
+"""The commands `new`, `update` and `operators`: their arguments, what they print, and their exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from shutil import which
 from . import files, names, update
 from .names import Names, ProjectError
 
-DONE, CONFLICTS, WRONG_USE = 0, 1, 2  # the exit statuses
+DONE, DECISIONS, WRONG_USE = 0, 1, 2  # the exit statuses
+DRIVER = "csrc/driver.cpp"  # which the author of a backend replaces
 
 _STEPS = """\
 steps, each with what the ones before it have:
@@ -32,13 +33,13 @@ steps, each with what the ones before it have:
 _UPDATE = """\
 Brings the project of a backend to what this version of openreg-doctor writes. Your changes
 stay: a file that both sides changed is merged, and what cannot be merged is marked in it.
-The exit status is 0, or 1 with such marks, or 2 with an error.
+The exit status is 0, or 1 if you have to decide about a file, or 2 with an error.
 """
 _WRITTEN = """\
 wrote {count} files into {folder}, the project of step {step}; README.md says what is next
 to build, install and test it:
   cd {folder}
-  pip install --no-build-isolation .
+  pip install --no-build-isolation --no-deps .
   python -m pytest tests
 to bring it to a new PyTorch, with the openreg-doctor of that release:
   {typed} update"""
@@ -51,7 +52,13 @@ def main(arguments: Sequence[str], typed: str) -> int:
     """
     options = _parser(typed).parse_args(arguments)
     try:
-        return _new(options, typed) if options.command == "new" else _update(options)
+        match options.command:
+            case "new":
+                return _new(options, typed)
+            case "operators":
+                return _operators(options)
+            case _:
+                return _update(options)
     except BrokenPipeError:
         raise  # of who reads what is printed; the project is written
     except (ProjectError, OSError) as error:
@@ -80,6 +87,11 @@ def _parser(typed: str) -> argparse.ArgumentParser:
     )
     newer.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="default: this one")
     newer.add_argument("--step", type=_step, metavar="N", help="a later step (default: that of the project)")
+    more = commands.add_parser(
+        "operators",
+        description="Adds an operator of each kind to a project, under its names, as csrc/kinds.cpp. It is yours then.",
+    )
+    more.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="default: this one")
     return parser
 
 
@@ -161,14 +173,49 @@ def _update(options: argparse.Namespace) -> int:
         "replaced, as you had not changed it": planned.replaced,
         "merged with your changes": planned.merged,
         "removed": planned.removed,
-        "kept as you have it, deleted or changed, and the template changed it, too": planned.kept,
-        "CONFLICT, marked in the file": planned.conflicts,
     }.items():
         for path in paths:
             print(f"{path}: {what}")
     _print_notes([_other_release(after.files)])
-    if planned.conflicts:
-        print("decide between both sides of each mark <<<<<<<, then build and test", file=sys.stderr)
-        return CONFLICTS
+    decisions = _decisions(planned, before, after)
+    if decisions:
+        print("updated; decide about these, then build and test:", *decisions, sep="\n", file=sys.stderr)
+        return DECISIONS
     print("up to date" if not planned.texts and not planned.removed else "updated; now build and test")
+    return DONE
+
+
+def _decisions(planned: update.Update, before: files.Project, after: files.Project) -> list[str]:
+    """Returns a line for each file about which the author has to decide, some with a diff."""
+    lines = []
+    for path in planned.conflicts:
+        lines.append(
+            f"{path}:{update.marked(planned.texts[path])}: CONFLICT: decide what stays, and delete the lines with "
+            "<<<<<<<, |||||||, ======= and >>>>>>>"
+        )
+    lines += [f"{path}: you changed it, and it is no part of the project any more: it stays" for path in planned.kept]
+    for path in planned.deleted:
+        lines.append(f"{path}: you deleted it, and the update changes it; what you have instead may need the same:")
+        lines.append(update.changes(before, after, path))
+    missing = update.new_functions(before, after) if DRIVER in (*planned.deleted, *planned.conflicts) else []
+    if missing:
+        lines.append(f"csrc/driver.h: your own driver has to define what is new in it: {', '.join(missing)}")
+    return lines
+
+
+def _operators(options: argparse.Namespace) -> int:
+    project = files.read_record(options.folder)
+    if project.step < files.FIRST_WITH_OPERATORS:
+        raise ProjectError(
+            f"the project is one of step {project.step}, and the operators need step {files.FIRST_WITH_OPERATORS}; "
+            f"update it with --step {files.FIRST_WITH_OPERATORS}"
+        )
+    written = files.operators(project.names)
+    for path in written:
+        if (options.folder / path).exists():
+            raise ProjectError(f"{options.folder / path} is there already; rename or delete it first")
+    for path, text in written.items():
+        update.write(options.folder / path, text)
+        print(f"wrote {path}")
+    print("now build, and run: python check_operators.py")
     return DONE

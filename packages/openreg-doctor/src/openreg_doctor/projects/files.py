@@ -19,6 +19,7 @@ from packaging.version import InvalidVersion, Version
 from .names import Names, ProjectError
 
 FIRST, DEFAULT, LAST = 3, 7, 9  # steps; before the third a device has no runtime in C++, or no tensors
+FIRST_WITH_OPERATORS = 4  # the step that has the files which they include
 RECORD = ".doctor-project.json"
 
 _ABOUT = "The project as `python -m openreg_doctor new` or `update` wrote it; `update` needs it. Commit it, unchanged."
@@ -72,6 +73,13 @@ def templates(step: int) -> dict[str, str]:
         failures = {path.removeprefix(place): text for path, text in added.items() if path.startswith(place)}
         files |= {f"tests/{name}": text for name, text in failures.items()}
     return files
+
+
+def operators(names: Names) -> dict[str, str]:
+    """Returns an operator of each kind, and its check, under these names, by path in a project."""
+    layer = _texts(_folder() / "operators")
+    chosen = {"csrc/kinds.cpp": layer["csrc/kinds.cpp"], "check_operators.py": layer["check.py"]}
+    return {path: names.substituted(text) for path, text in chosen.items()}
 
 
 def _folder() -> Path:

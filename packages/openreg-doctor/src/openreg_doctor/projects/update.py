@@ -11,6 +11,7 @@ template's repository, which a package that was installed from a wheel does not 
 
 from __future__ import annotations
 
+import difflib
 import re
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ from shutil import which
 from .files import RECORD, Project, record_of
 from .names import ProjectError
 
-_MARKER = re.compile(r"(?m)^(<<<<<<<|>>>>>>>) ")
+_MARK = re.compile(r"(?m)^(?:<<<<<<< |\|\|\|\|\|\|\| |=======$|>>>>>>> )")
 
 
 @dataclass
@@ -34,7 +35,8 @@ class Update:
     merged: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)  # merged, with marks where the author has to choose
     removed: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)  # the author deleted it, or changed what is removed: left as it is
+    deleted: list[str] = field(default_factory=list)  # by the author, while the template changed it: it stays deleted
+    kept: list[str] = field(default_factory=list)  # the author changed it, and the template has it no more: it stays
 
 
 def plan(folder: Path, before: Project, after: Project) -> Update:
@@ -43,7 +45,7 @@ def plan(folder: Path, before: Project, after: Project) -> Update:
         raise ProjectError("the update needs git, to merge your changes; install git")
     update = Update()
     current = {path: _read(folder / path) for path in sorted({*before.files, *after.files})}
-    unfinished = [path for path, text in current.items() if text is not None and _MARKER.search(text)]
+    unfinished = [f"{path}:{line}" for path, text in current.items() if text is not None and (line := marked(text))]
     if unfinished:
         raise ProjectError(
             f"{', '.join(unfinished)}: has marks of an earlier conflict; decide what stays, and delete the lines with "
@@ -54,13 +56,32 @@ def plan(folder: Path, before: Project, after: Project) -> Update:
     return update
 
 
+def marked(text: str) -> int:
+    """Returns the line of the first mark of a conflict, or 0 without one."""
+    found = _MARK.search(text)
+    return text.count("\n", 0, found.start()) + 1 if found else 0
+
+
+def changes(before: Project, after: Project, path: str) -> str:
+    """Returns what the template changed in a file, as a diff."""
+    old, new = (project.files.get(path, "").splitlines(keepends=True) for project in (before, after))
+    return "".join(difflib.unified_diff(old, new, "as it was written", "update"))
+
+
+def new_functions(before: Project, after: Project) -> list[str]:
+    """Returns the functions that the header of the driver declares after an update and did not before."""
+    names = re.compile(rf"(?m)^(?!//).*\b({before.names.substituted('pocket')}[A-Z]\w*)\(")
+    old, new = (names.findall(project.files["csrc/driver.h"]) for project in (before, after))
+    return [name for name in dict.fromkeys(new) if name not in old]
+
+
 def _plan_file(update: Update, path: str, base: str | None, now: str | None, new: str | None) -> None:
     if now == new or base == new:
         return  # is up to date already, or has only changes of the author
     if new is None:
         (update.removed if now == base else update.kept).append(path)
     elif now is None and base is not None:
-        update.kept.append(path)
+        update.deleted.append(path)
     elif now is None:
         update.added.append(path)
         update.texts[path] = new
