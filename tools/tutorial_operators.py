@@ -5,8 +5,8 @@ usage: python -m tools.tutorial_operators lay FOLDER STEP   writes the project o
        python -m tools.tutorial_operators check FOLDER      builds and checks them in two projects below FOLDER
 
 The operators are in examples/tutorial/operators, and docs/operators/any_backend.md explains them. They need nothing of
-a step but launch() and host_view(). So they are checked in step 4, which has these first, and in the last step, where
-kernels run later and on another thread. The commands and their output are those of the page.
+a step but launch(), host_view() and check_dtype(). So they are checked in step 4, which has these first, and in the
+last step, where kernels run later and on another thread. The commands and their output are those of the page.
 """
 
 from __future__ import annotations

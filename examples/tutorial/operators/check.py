@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shows one operator of each kind; the exit status tells whether all of it is right."""
 
+import warnings
+
 import torch
 import torch_pocket  # noqa: F401 - makes the device known to PyTorch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -66,6 +68,10 @@ print("frexp is made of its out= overload")
 mask = torch.tensor([True, False, True])
 close(y.clone().masked_fill_(mask.to("pocket"), 7), x.clone().masked_fill_(mask, 7))
 close(y.masked_fill(mask.to("pocket"), 7), x.masked_fill(mask, 7))
+with warnings.catch_warnings(record=True) as caught:
+    wide, expected = y[0, :1].clone().expand(3), x[0, :1].clone().expand(3)
+    close(wide.masked_fill_(mask.to("pocket"), 7), expected.masked_fill_(mask, 7))
+assert "expanded tensors" in str(caught[0].message)
 print("masked_fill is made of its in-place overload")
 
 close(y.isfinite(), x.isfinite())
@@ -103,4 +109,7 @@ rejected("a weight on the CPU", lambda: norm(y, (3,), torch.ones(3), None, 1e-5)
 rejected("a weight of another size", lambda: norm(y, (3,), y[0, :2], None, 1e-5), "sizes [3]")
 rejected("a wrong shape", lambda: norm(y, (2,), None, None, 1e-5), "whose last sizes are [2]")
 rejected("a mask of numbers", lambda: y.masked_fill(y, 7), "a mask of dtype Bool")
-rejected("an output that overlaps itself", lambda: y[0, :1].expand(3).masked_fill_(mask.to("pocket"), 7), "memory loc")
+flags = torch.zeros(4, dtype=torch.bool, device="pocket")
+rejected("a mask that is part of the operand", lambda: flags[1:].masked_fill_(flags[:-1], True), "memory location")
+rejected("a number that the dtype lacks", lambda: y.byte().masked_fill_(mask.to("pocket"), 300), "without overflow")
+rejected("a dtype without a kernel", lambda: norm(y.int(), (3,), None, None, 1e-5), "not implemented for 'Int'")

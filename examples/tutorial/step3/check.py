@@ -24,7 +24,10 @@ torch.testing.assert_close(total.cpu(), x.cpu() + 1)
 z = torch.complex(x, -x)
 torch.testing.assert_close(z.conj().cpu(), z.cpu().conj())
 torch.testing.assert_close(torch.linalg.svdvals(x).cpu(), torch.linalg.svdvals(x.cpu()))
-print("what has no kernel is computed on the CPU")
+torch.pocket.reset_fallback_stats()
+torch.testing.assert_close(x.sin().cpu(), x.cpu().sin())
+assert {name: count.calls for name, count in torch.pocket.fallback_stats().items()} == {"aten::sin.out": 1}
+print("what has no kernel is computed on the CPU, and counted")
 
 
 def refused(what, work, message):
@@ -39,6 +42,9 @@ def refused(what, work, message):
 
 refused("a device that is not there", lambda: torch.ones(2, device="pocket:7"), "there is no device pocket:7")
 refused("a mix of devices", lambda: x + y, "Expected all tensors to be on the same device")
+torch.pocket.refuse_fallbacks()
+refused("a fallback", lambda: x.sin(), "aten::sin")
+torch.pocket.refuse_fallbacks(False)
 
 torch.manual_seed(0)
 data = torch.randn(64, 4)

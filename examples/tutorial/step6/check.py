@@ -73,17 +73,28 @@ assert copied.sum(dtype=torch.float64).item() == 499_999_500_000
 torch.accelerator.empty_host_cache()  # nothing is cached, so nothing happens
 print("pinned memory is copied while the host goes on")
 
+flags = torch.ones(2, 2, dtype=torch.bool, device="pocket")
+errors = []
+for call in (lambda: flags @ flags, flags.relu, flags.uniform_, lambda: flags.byte().fill_(300)):
+    try:
+        call()
+    except RuntimeError as error:
+        errors.append(str(error))
+assert len(errors) == 4
+assert not any("A kernel that was launched before" in error for error in errors)
+print("a dtype or number that a kernel does not take is an error of the call")
+
 LATE = """
 import torch, torch_pocket
-x = torch.ones(2, 2, dtype=torch.bool, device="pocket")
-y = x @ x  # for which the CPU has no kernel, as it notices when it runs
+x = torch.ones(2, dtype=torch.int, device="pocket")
+y = x % torch.zeros_like(x)  # by zero, as the kernel notices when it runs
 torch.accelerator.synchronize()
 """
 for blocking, line in (({}, 5), ({"POCKET_LAUNCH_BLOCKING": "1"}, 4)):
     command, environment = [sys.executable, "-c", LATE], {**os.environ, **blocking}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert f'File "<string>", line {line}, in <module>' in done.stderr, done.stderr
-    assert "not implemented for 'Bool'" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
     assert "With POCKET_LAUNCH_BLOCKING=1 in the environment" in done.stderr
 print("an asynchronous error says how to find the line that launched")
 

@@ -19,6 +19,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/masked_fill_cpu_dispatch.h>
 #include <ATen/ops/nonzero.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sparse_dim_native.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
@@ -27,6 +28,7 @@
 #include <cmath>
 #include <vector>
 
+#include "dtypes.h"
 #include "launch.h"
 
 namespace pocket {
@@ -73,8 +75,7 @@ struct Rows {
 };
 
 Rows rows_of(const at::Tensor& input, c10::IntArrayRef shape) {
-  TORCH_CHECK(input.is_floating_point(), "native_layer_norm: expected a floating-point tensor, but got ",
-              input.scalar_type());
+  check_dtype("native_layer_norm", input.scalar_type(), is_float);
   const int64_t outer = input.dim() - static_cast<int64_t>(shape.size());
   TORCH_CHECK(!shape.empty() && outer >= 0 && input.sizes().slice(outer) == shape,
               "native_layer_norm: expected an input whose last sizes are ", shape, ", but got ", input.sizes());
@@ -195,6 +196,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
 std::tuple<at::Tensor&, at::Tensor&> frexp_out(const at::Tensor& self, at::Tensor& mantissa, at::Tensor& exponent) {
   TORCH_CHECK(at::isFloatingType(self.scalar_type()), "frexp: expected a floating-point tensor, but got ",
               self.scalar_type());
+  check_dtype("frexp", self.scalar_type(), is_float);
   TORCH_CHECK(mantissa.scalar_type() == self.scalar_type() && exponent.scalar_type() == at::kInt,
               "frexp: expected a mantissa of dtype ", self.scalar_type(), " and an exponent of dtype Int, but got ",
               mantissa.scalar_type(), " and ", exponent.scalar_type());
@@ -214,8 +216,14 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_: expected a mask of dtype Bool, but got ",
               mask.scalar_type());
   check_device("masked_fill_", mask, self.device());
-  at::assert_no_internal_overlap(self);
-  at::assert_no_overlap(self, mask);
+  check_dtype("masked_fill_", self.scalar_type(), is_common);
+  at::scalar_tensor(value, self.scalar_type());  // throws here, not in the kernel, if the dtype has no such number
+  if (at::has_internal_overlap(self) == at::MemOverlap::Yes) {  // in PyTorch's words, as on the CPU and on CUDA
+    TORCH_WARN(
+        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar");
+  }
+  at::assert_no_partial_overlap(self, mask);
   const at::Tensor expanded = mask.expand(self.sizes());  // an operand may broadcast, the output never does
   launch(self.device(), [to = host_view(self), where = host_view(expanded), value]() mutable {
     at::cpu::masked_fill_(to, where, value);
@@ -225,6 +233,7 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
 
 // A composite operator in one launch instead of several: isfinite. It has no derivative that could get lost.
 at::Tensor isfinite(const at::Tensor& self) {
+  check_dtype("isfinite", self.scalar_type(), is_common);
   const c10::DeviceGuard guard(self.device());
   at::Tensor output = at::empty_like(self, self.options().dtype(at::kBool));
   launch(self.device(), [from = host_view(self), to = host_view(output)] { to.copy_(at::isfinite(from)); });
@@ -233,6 +242,7 @@ at::Tensor isfinite(const at::Tensor& self) {
 
 // The size of the output depends on data: nonzero counts first, and the host waits for the count.
 at::Tensor nonzero(const at::Tensor& self) {
+  check_dtype("nonzero", self.scalar_type(), is_common);
   const c10::DeviceGuard guard(self.device());
   at::Tensor count = at::empty({}, self.options().dtype(at::kLong));
   launch(self.device(), [from = host_view(self), to = host_view(count)] { to.copy_(at::count_nonzero(from)); });

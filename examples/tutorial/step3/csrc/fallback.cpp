@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every operator without a kernel: PyTorch copies the operands to the CPU, computes there and copies the result back.
+#include "fallback.h"
+
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
+
+#include <atomic>
+#include <mutex>
 
 namespace pocket {
 
 namespace {
 
+std::atomic<bool> refuses{false};
+std::mutex mutex;
+std::map<std::string, int64_t> counts;
+
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::string name = c10::toString(op.operator_name());
+  TORCH_CHECK_NOT_IMPLEMENTED(!refuses, name, ": pocket has no kernel, and torch.pocket.refuse_fallbacks() is on");
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    ++counts[name];
+  }
   // A view cannot go that way: its result would not share memory. Such operators belong in tensors.cpp.
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
@@ -51,5 +66,19 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 }  // namespace
+
+std::map<std::string, int64_t> fallback_counts() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return counts;
+}
+
+void reset_fallback_counts() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  counts.clear();
+}
+
+void refuse_fallbacks(bool refused) {
+  refuses = refused;
+}
 
 }  // namespace pocket

@@ -5,6 +5,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include "dtypes.h"
 #include "launch.h"
 
 namespace pocket {
@@ -22,7 +23,7 @@ void relu_kernel(const at::Tensor& input, const at::Tensor& output) {
 }
 
 at::Tensor relu(const at::Tensor& self) {
-  TORCH_CHECK(self.is_floating_point(), "relu: expected a floating-point tensor, got ", self.scalar_type());
+  check_dtype("relu", self.scalar_type(), is_float);
   const c10::DeviceGuard guard(self.device());
   // The loop walks through memory, so there must be no gaps; the output gets the strides of the input.
   const at::Tensor input = self.is_non_overlapping_and_dense() ? self : self.contiguous();

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "dtypes.h"
 #include "launch.h"
 
 namespace pocket {
@@ -16,9 +17,10 @@ namespace {
 // Makes an output of x's shape and launches output[i] = function(x[i], y[i]).
 template <class Function>
 at::Tensor elementwise(const char* name, const at::Tensor& x, const at::Tensor& y, Function function) {
-  TORCH_CHECK(x.is_floating_point() && x.scalar_type() == y.scalar_type() && x.sizes() == y.sizes(), name,
-              ": expected floating-point tensors of one dtype and shape, got ", x.scalar_type(), x.sizes(), " and ",
-              y.scalar_type(), y.sizes());
+  check_dtype(name, x.scalar_type(), is_float);
+  TORCH_CHECK(x.scalar_type() == y.scalar_type() && x.sizes() == y.sizes(), name,
+              ": expected tensors of one dtype and shape, got ", x.scalar_type(), x.sizes(), " and ", y.scalar_type(),
+              y.sizes());
   TORCH_CHECK(x.device() == y.device(), name, ": expected tensors on one device, got ", x.device(), " and ",
               y.device());
   const c10::DeviceGuard guard(x.device());

@@ -4,11 +4,15 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "compiled.h"
+#include "fallback.h"
 #include "generator.h"
 #include "queue.h"
 
 PYBIND11_MODULE(_C, module) {
   module.doc() = "The native part of the pocket backend";
+  module.def("fallback_counts", &pocket::fallback_counts);
+  module.def("reset_fallback_counts", &pocket::reset_fallback_counts);
+  module.def("refuse_fallbacks", &pocket::refuse_fallbacks);
   module.def("synchronize_all", &pocket::synchronize_all, pybind11::call_guard<pybind11::gil_scoped_release>());
   module.def("mark_forked", &pocket::mark_forked);
   module.def("is_forked", &pocket::is_forked);

@@ -11,10 +11,13 @@
 #include <ATen/ops/mm_meta.h>
 #include <ATen/ops/mul_cpu_dispatch.h>
 #include <ATen/ops/mul_meta.h>
+#include <ATen/ops/remainder_cpu_dispatch.h>
+#include <ATen/ops/remainder_meta.h>
 #include <ATen/ops/threshold_backward_cpu_dispatch.h>
 #include <ATen/ops/threshold_backward_meta.h>
 #include <torch/library.h>
 
+#include "dtypes.h"
 #include "launch.h"
 
 namespace pocket {
@@ -37,10 +40,23 @@ struct Described final : Meta {
     if (at::native::resize_output(out_, sizes) && !strides.empty()) {
       out_.as_strided_(sizes, strides);
     }
-    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
+    if constexpr (kIterates) {
       Meta::set_output_raw_strided(index, sizes, strides, options);
+    } else {
+      TORCH_CHECK(options.dtype() == out_.dtype(), "Expected out tensor to have dtype ", options.dtype(), ", but got ",
+                  out_.dtype(), " instead");
     }
   }
+  // The dtype in which the kernel computes.
+  c10::ScalarType dtype() const {
+    if constexpr (kIterates) {
+      return Meta::common_dtype();
+    } else {
+      return out_.scalar_type();
+    }
+  }
+
+  static constexpr bool kIterates = std::is_base_of_v<at::TensorIteratorBase, Meta>;
 
   at::Tensor& out_;
 };
@@ -67,29 +83,41 @@ void check_device(const at::Tensor& tensor, c10::Device device) {
 
 void check_device(const at::Scalar& /*number*/, c10::Device /*device*/) {}
 
-// The out= overload of an operator, made of its meta function and the CPU's kernel.
-template <class Meta, auto kernel, class... Operands>
+// The out= overload of an operator, made of its meta function, the CPU's kernel, and the dtypes that the kernel takes.
+template <class Meta, auto kernel, auto takes, class... Operands>
 at::Tensor& structured(Operands... operands, at::Tensor& out) {
   (check_device(operands, out.device()), ...);
   Described<Meta> described(out);
   described.meta(operands...);
+  check_dtype("this operator", described.dtype(), takes);
   launch(out.device(), [arguments = std::make_tuple(keep(operands)...), to = host_view(out)]() mutable {
     std::apply([&to](auto&... kept) { kernel(kept..., to); }, arguments);
   });
   return out;
 }
 
+// A meta function that leaves a check to the kernel: here the host adds it.
+struct MatrixProduct : at::meta::structured_mm {
+  void meta(const at::Tensor& self, const at::Tensor& other) {
+    TORCH_CHECK(self.dtype() == other.dtype(), "expected m1 and m2 to have the same dtype, but got: ", self.dtype(),
+                " != ", other.dtype());
+    structured_mm::meta(self, other);
+  }
+};
+
 using T = const at::Tensor&;
 using S = const at::Scalar&;
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   using namespace at::meta;
-  library.impl("add.out", &structured<structured_add_Tensor, &at::cpu::add_outf, T, T, S>);
-  library.impl("mul.out", &structured<structured_mul_Tensor, &at::cpu::mul_outf, T, T>);
-  library.impl("mm.out", &structured<structured_mm, &at::cpu::mm_outf, T, T>);
-  library.impl("addmm.out", &structured<structured_addmm, &at::cpu::addmm_outf, T, T, T, S, S>);
+  library.impl("add.out", &structured<structured_add_Tensor, &at::cpu::add_outf, is_common, T, T, S>);
+  library.impl("mul.out", &structured<structured_mul_Tensor, &at::cpu::mul_outf, is_common, T, T>);
+  library.impl("remainder.Tensor_out",
+               &structured<structured_remainder_Tensor, &at::cpu::remainder_outf, is_real, T, T>);
+  library.impl("mm.out", &structured<MatrixProduct, &at::cpu::mm_outf, is_number, T, T>);
+  library.impl("addmm.out", &structured<structured_addmm, &at::cpu::addmm_outf, is_number, T, T, T, S, S>);
   library.impl("threshold_backward.grad_input",
-               &structured<structured_threshold_backward, &at::cpu::threshold_backward_outf, T, T, S>);
+               &structured<structured_threshold_backward, &at::cpu::threshold_backward_outf, is_real, T, T, S>);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/native/Fill.h>
 #include <ATen/ops/fill_native.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <torch/library.h>
 
 #include "launch.h"
@@ -12,6 +13,7 @@ namespace pocket {
 namespace {
 
 void fill_kernel(at::TensorIterator& iterator, const c10::Scalar& value) {
+  at::scalar_tensor(value, iterator.dtype(0));  // throws here, not in the kernel, if the dtype has no such number
   launch(iterator.device(0), [output = host_view(iterator.tensor(0)), value] { output.fill_(value); });
 }
 

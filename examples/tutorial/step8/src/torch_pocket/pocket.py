@@ -13,6 +13,7 @@ from torch.accelerator import memory_allocated, synchronize  # noqa: F401
 from torch.accelerator import set_device_index as set_device  # noqa: F401
 
 from torch_pocket import _C
+from torch_pocket.fallback import fallback_stats, refuse_fallbacks, reset_fallback_stats  # noqa: F401
 
 # The process must not end while kernels run, and a child of fork() cannot use the threads of its parent.
 atexit.register(_C.synchronize_all)
