@@ -75,12 +75,13 @@ print("pinned memory is copied while the host goes on")
 
 flags = torch.ones(2, 2, dtype=torch.bool, device="pocket")
 errors = []
-for call in (lambda: flags @ flags, flags.relu, flags.uniform_, lambda: flags.byte().fill_(300)):
+products = (lambda: flags @ flags, lambda: flags.float() @ flags.double())
+for call in (*products, flags.relu, flags.uniform_, lambda: flags.byte().fill_(300)):
     try:
         call()
     except RuntimeError as error:
         errors.append(str(error))
-assert len(errors) == 4
+assert len(errors) == 5
 assert not any("A kernel that was launched before" in error for error in errors)
 print("a dtype or number that a kernel does not take is an error of the call")
 
