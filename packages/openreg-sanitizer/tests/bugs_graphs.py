@@ -85,7 +85,7 @@ def two_branches_of_a_graph_write_the_same_tensor(fixed):
         main = current()
         side.wait_stream(main)
         with torch.openreg.stream(side):
-            x.mul_(2)  # first
+            x.mul_(2)  # first, place
         if fixed:
             main.wait_stream(side)
         x.add_(1)  # second

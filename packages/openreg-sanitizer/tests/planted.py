@@ -2,7 +2,9 @@
 """Planted bugs: programs that are wrong with ``fixed=False`` and right with ``fixed=True``.
 
 The line of the first access ends with the comment "first", that of the second with "second". A bug without a first
-access (memory that nothing wrote) has no such line. Where a public report describes the bug, the decorator names it.
+access (memory that nothing wrote) has no such line. The missing line belongs before the second access, or after the
+first for ``record_stream()``, unless another line ends with "place". Where a public report describes the bug, the
+decorator names it.
 """
 
 import inspect
@@ -23,6 +25,7 @@ class Bug:
     file: str
     first: int | None
     second: int
+    place: int | None
 
     @property
     def name(self):
@@ -36,11 +39,10 @@ def bug(kind, missing="", report=""):
         lines, start = inspect.getsourcelines(run)
         tagged = {}
         for number, line in enumerate(lines, start):
-            for tag in ("first", "second"):
-                if line.rstrip().endswith(f"# {tag}"):
-                    tagged[tag] = number
+            for tag in line.rpartition("# ")[2].strip().split(", "):
+                tagged[tag] = number
         file = inspect.getsourcefile(run)
-        BUGS.append(Bug(run, kind, missing, report, file, tagged.get("first"), tagged["second"]))
+        BUGS.append(Bug(run, kind, missing, report, file, tagged.get("first"), tagged["second"], tagged.get("place")))
         return run
 
     return register

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each planted bug is found, alone, with its two lines and the missing one; its correct form is silent."""
+"""Each planted bug is found, alone, with its two lines and the missing one at its place; its correct form is silent."""
 
 import bugs_graphs  # noqa: F401
 import bugs_host  # noqa: F401
@@ -31,6 +31,9 @@ def test_a_planted_bug_is_found_with_its_lines(bug):
     assert found == [(bug.kind, bug.first and (bug.file, bug.first), (bug.file, bug.second))]
     (finding,) = session.findings
     assert bug.missing in finding.missing
+    if finding.missing:
+        expected = bug.place or (bug.first if ".record_stream(" in finding.missing else bug.second)
+        assert (finding.place.file, finding.place.line) == (bug.file, expected)
     assert finding.missing or finding.hint
 
 

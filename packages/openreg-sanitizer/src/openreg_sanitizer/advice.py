@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from openreg_sanitizer.finding import Access, Finding, Stack, StreamId, user_frame
+from openreg_sanitizer import names, statements
+from openreg_sanitizer.finding import Access, Finding, Frame, Stack, StreamId, user_frame, user_frames
 
 
 class Advice(NamedTuple):
@@ -16,63 +17,110 @@ class Advice(NamedTuple):
 
     missing: str = ""
     where: str = ""
+    place: Frame | None = None
     hint: str = ""
 
 
 def advise(finding: Finding) -> Finding:
     """Returns the finding with its repair."""
     advice = _ADVICE[finding.kind](finding)
-    return replace(finding, missing=advice.missing, where=advice.where, hint=advice.hint)
+    return replace(finding, **advice._asdict())
 
 
-# Places and expressions of the program.
+# Places and expressions of the program. An expression is empty where the program has no name for the value.
 
 
-def _before(access: Access) -> str:
-    return f"before {access.frame or 'the second access'}"
+def _places(access: Access, other: Access | None) -> list[Frame]:
+    """Returns the frames of the program for a line that runs before an access, or after it, the innermost first.
+
+    A call that makes both accesses is no such place: the line has to run between them.
+    """
+    frames = user_frames(access.origin)
+    shared = _shared(access.origin, other.origin) if other else ()
+    return [frame for frame in frames if not any(frame is item for item in shared)]
 
 
-def _after(access: Access) -> str:
-    return f"after {access.frame or 'the first access'}"
+def _shared(stack: Stack, other: Stack) -> Stack:
+    """Returns the outer frames of a stack that are those of another stack, too."""
+    count = 0
+    for frame, same in zip(reversed(stack), reversed(other), strict=False):
+        if frame != same:
+            break
+        count += 1
+    return stack[len(stack) - count :]
 
 
-def _waiting(stream: StreamId | None) -> str:
-    """Returns an expression for the stream that has to wait, which is current there: its variable if it is known."""
-    if stream is None:
-        return "torch.openreg.current_stream()"
-    return stream.name or f"torch.openreg.current_stream({stream.device or ''})"
+def _name(stream: StreamId, frame: Frame, access: Access, *, is_second: bool) -> str:
+    """Returns the name of a stream in a frame of an access."""
+    is_running = is_second and access.origin is access.stack
+    return names.in_scope(stream, frame, is_running=is_running)
 
 
-def _awaited(stream: StreamId | None) -> str:
-    """Returns an expression for the stream that is waited for: its variable if it is known."""
-    if stream is not None and stream.name:
-        return stream.name
-    if stream is not None and stream.is_default:
-        return f"torch.openreg.default_stream({stream.device or ''})"
-    return "stream"
+def _current(stream: StreamId | None) -> str:
+    return f"torch.openreg.current_stream({stream.device or ''})" if stream else "torch.openreg.current_stream()"
 
 
-def _variable(stack: Stack) -> str:
-    """Returns the variable to which the program assigns the tensor that this stack allocated, or an empty text."""
+def _default(stream: StreamId) -> str:
+    return f"torch.openreg.default_stream({stream.device or ''})"
+
+
+def _waiting(stream: StreamId | None, frame: Frame, access: Access) -> str:
+    """Returns an expression for the stream that has to wait in a frame of the second access."""
+    if stream is None or stream.is_default:
+        return _current(stream)
+    return _name(stream, frame, access, is_second=True)
+
+
+def _awaited(stream: StreamId, frame: Frame, access: Access, *, is_second: bool) -> str:
+    """Returns an expression for the stream that is waited for in a frame of an access."""
+    return _default(stream) if stream.is_default else _name(stream, frame, access, is_second=is_second)
+
+
+def _described(stream: StreamId) -> str:
+    """Returns what stands for a stream where the program has no name for it."""
+    return _default(stream) if stream.is_default else f"<{stream}>"
+
+
+def _at(word: str, frame: Frame | None, missing: str, hint: str = "") -> Advice:
+    """Returns the advice to write a line before or after a frame's line."""
+    otherwise = "the second access" if word == "before" else "the first access"
+    return Advice(missing, f"{word} {frame or otherwise}", frame, hint)
+
+
+class _Assignment(NamedTuple):
+    """A statement that assigns a new tensor to a variable."""
+
+    variable: str  # or an attribute
+    frame: Frame
+
+
+def _assignment(stack: Stack) -> _Assignment | None:
+    """Returns where the program assigns the tensor that this stack allocated, or None."""
     for frame in stack:
         if frame.owner != "program":
             continue
         try:
             body = ast.parse(frame.source).body
         except SyntaxError:
-            return ""
+            return None
         statement = body[0] if len(body) == 1 else None
         if isinstance(statement, ast.Return):
             continue  # the caller assigns it
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else ""
-    return ""
+        return _Assignment(ast.unparse(target), frame) if isinstance(target, ast.Name | ast.Attribute) else None
+    return None
 
 
 def _first(finding: Finding) -> Access:
     """Returns the first access of a finding, of a kind that has one."""
     assert finding.first is not None
     return finding.first
+
+
+def _stream(access: Access) -> StreamId:
+    """Returns the stream of a first access, which a task makes."""
+    assert access.stream is not None
+    return access.stream
 
 
 def _is_collective(access: Access) -> bool:
@@ -82,28 +130,99 @@ def _is_collective(access: Access) -> bool:
 # One function for each kind of missing wait.
 
 
+class _Join(NamedTuple):
+    """The end of the block that entered the stream of the first access, and the stream's name there."""
+
+    stream: str
+    end: Frame
+    where: str
+
+
+def _join(finding: Finding) -> _Join | None:
+    """Returns where the program may wait for the work of the first access, or None where its stream has no name."""
+    first = _first(finding)
+    if _stream(first).is_default:
+        return None
+    for frame in _places(first, finding.second):
+        block = statements.entering(frame, _name(_stream(first), frame, first, is_second=False))
+        if block is not None:
+            end = replace(frame, line=block.end)
+            where = f"after {end}" + (
+                f", the end of the `with` of line {block.begin}" if block.begin < block.end else ""
+            )
+            return _Join(block.stream, end, where)
+    return None
+
+
 def _wait_stream(finding: Finding, hint: str = "") -> Advice:
     """The stream of the second access has to wait for that of the first."""
     first, second = _first(finding), finding.second
-    return Advice(f"{_waiting(second.stream)}.wait_stream({_awaited(first.stream)})", _before(second), hint)
+    frames = [*_places(second, first), *filter(None, [second.frame])]
+    waiting = [(frame, _waiting(second.stream, frame, second)) for frame in frames]
+    waiting = [(frame, name) for frame, name in waiting if name]
+    for frame, name in waiting:
+        awaited = _awaited(_stream(first), frame, second, is_second=True)
+        if awaited:
+            return _at("before", frame, f"{name}.wait_stream({awaited})", hint)
+    join = _join(finding)
+    is_side = second.stream is not None and not second.stream.is_default
+    if join is not None and not is_side:
+        return Advice(f"{_current(second.stream)}.wait_stream({join.stream})", join.where, join.end, hint)
+    if join is not None and waiting:
+        frame, name = waiting[0]
+        joined = f"{_current(second.stream)}.wait_stream({join.stream})"
+        note = f"the default stream has to wait, too: {joined}, {join.where}, unless the program does that already"
+        return _at("before", frame, f"{name}.wait_stream({_default(_stream(first))})", note)
+    described = _described(_stream(first))
+    if waiting:
+        frame, name = waiting[0]
+        return _at("before", frame, f"{name}.wait_stream({described})", hint)
+    awaited = _awaited(_stream(first), second.frame, second, is_second=True) if second.frame else ""
+    return _at("before", second.frame, f"{_current(second.stream)}.wait_stream({awaited or described})", hint)
 
 
 def _wait_work(finding: Finding) -> Advice:
     """The program has to wait for a collective."""
-    return Advice("work.wait()", _before(finding.second), "the collective with async_op=True returned `work`")
+    return _at("before", finding.second.frame, "work.wait()", "the collective with async_op=True returned `work`")
 
 
 def _record_stream(finding: Finding, hint: str) -> Advice:
-    """The allocator has to wait for the stream of the first access before it reuses the memory."""
+    """The allocator has to wait for the stream of the first access before it reuses the memory.
+
+    The stream may be recorded at any time before the tensor is freed, so also where the tensor is made.
+    """
     first = _first(finding)
-    tensor = _variable(finding.first_life.allocated) or "tensor"
-    return Advice(f"{tensor}.record_stream({_awaited(first.stream)})", _after(first), hint)
+    tensor = _assignment(finding.first_life.allocated)
+    frames = [(frame, _awaited(_stream(first), frame, first, is_second=False)) for frame in user_frames(first.origin)]
+    frames = [(frame, stream) for frame, stream in frames if stream]
+    if tensor is not None:
+        made_in = (tensor.frame.file, tensor.frame.function)
+        where = [item for item in frames if (item[0].file, item[0].function) == made_in]
+        where += [item for item in frames if statements.mentions(item[0], tensor.variable)]
+        where += [(tensor.frame, _awaited(_stream(first), tensor.frame, first, is_second=False))]
+        for frame, stream in where:
+            if stream:
+                return _at("after", frame, f"{tensor.variable}.record_stream({stream})", hint)
+    allocated = user_frame(finding.first_life.allocated)
+    missing = f"<the tensor{f' of {allocated}' if allocated else ''}>.record_stream"
+    if frames:
+        return _at("after", frames[0][0], f"{missing}({frames[0][1]})", hint)
+    return _at("after", first.frame, f"{missing}({_described(_stream(first))})", hint)
 
 
 def _synchronize(finding: Finding) -> Advice:
     """The host has to wait for the stream of the first access."""
+    first, second = _first(finding), finding.second
     hint = "or record an event after the copy and call its synchronize() there"
-    return Advice(f"{_awaited(_first(finding).stream)}.synchronize()", _before(finding.second), hint)
+    frames = [*_places(second, first), *filter(None, [second.frame])]
+    for frame in frames:
+        awaited = _awaited(_stream(first), frame, second, is_second=True)
+        if awaited:
+            return _at("before", frame, f"{awaited}.synchronize()", hint)
+    join = _join(finding)
+    if join is not None:
+        return Advice(f"{join.stream}.synchronize()", join.where, join.end, hint)
+    return _at("before", second.frame, f"{_described(_stream(first))}.synchronize()", hint)
 
 
 # One function for each kind of finding, except for those that _synchronize() repairs.

@@ -41,7 +41,7 @@ _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 # and of any environment that a .pth file names.
 _LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
-_real_path = functools.cache(os.path.realpath)
+real_path = functools.cache(os.path.realpath)
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def owner_of(file: str) -> str:
     """
     if file.startswith("<frozen"):
         return "standard"
-    path = _real_path(file)
+    path = real_path(file)
     if path.startswith((*_internal_folders(), *_generated_folders())):
         return "torch"
     if not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts):
@@ -108,13 +108,18 @@ class Frame:
 Stack = tuple[Frame, ...]  # the innermost frame first
 
 
+def user_frames(stack: Stack) -> list[Frame]:
+    """Returns the frames of the program, the innermost first; if there are none those of libraries, else all."""
+    for owner in ("program", "library"):
+        found = [frame for frame in stack if frame.owner == owner]
+        if found:
+            return found
+    return list(stack)
+
+
 def user_frame(stack: Stack) -> Frame | None:
     """Returns the innermost frame of the program, else of a library, else of anything; None for an empty stack."""
-    for owner in ("program", "library"):
-        for frame in stack:
-            if frame.owner == owner:
-                return frame
-    return stack[0] if stack else None
+    return next(iter(user_frames(stack)), None)
 
 
 @dataclass(frozen=True)
@@ -173,12 +178,17 @@ class Access:
     strides: tuple[int, ...]
 
     @property
+    def origin(self) -> Stack:
+        """Returns the stack that led to the access: of the capture, of the launch, or of the forward operator.
+
+        It is empty for a thread without Python.
+        """
+        return self.captured or self.stack or self.forward
+
+    @property
     def frame(self) -> Frame | None:
         """Returns the frame of the program that made the access, or None for a thread without Python."""
-        for stack in (self.captured, self.stack, self.forward):
-            if stack:
-                return user_frame(stack)
-        return None
+        return user_frame(self.origin)
 
     @property
     def verb(self) -> str:
@@ -203,7 +213,8 @@ class Access:
 class Finding:
     """One finding: a wrong access, alone or together with an earlier one, the allocations, and the repair.
 
-    ``missing`` is the line to write, ``where`` says where it belongs, and ``hint`` explains it.
+    ``missing`` is the line to write, ``where`` says where it belongs: before or after the line ``place``; ``hint``
+    explains it.
     """
 
     kind: str  # one of KINDS
@@ -214,6 +225,7 @@ class Finding:
     count: int  # how often it has happened
     missing: str = ""
     where: str = ""
+    place: Frame | None = None
     hint: str = field(default="", compare=False)
 
     @property
@@ -240,7 +252,7 @@ class Finding:
 def _stack(frames: list[tuple[str, int, str]]) -> Stack:
     """Returns the frames without those of this package."""
     own = str(Path(__file__).resolve().parent) + os.sep
-    return tuple(Frame(*frame) for frame in frames if not _real_path(frame[0]).startswith(own))
+    return tuple(Frame(*frame) for frame in frames if not real_path(frame[0]).startswith(own))
 
 
 def _life(data: dict[str, Any]) -> Life:
