@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Planted bugs between the host and the device: pinned memory that a copy still uses."""
 
+import io
+import pickle
+
 import torch
 from planted import bug
 
@@ -72,6 +75,44 @@ def pinned_memory_is_copied_on_the_host_too_early(fixed):
     target.copy_(host)  # second
     torch.openreg.synchronize()
     return target
+
+
+@bug("host-read", "synchronize()")
+def a_copy_is_saved_too_early(fixed):
+    host = (ones() * 2).to("cpu", non_blocking=True)  # first
+    if fixed:
+        current().synchronize()
+    torch.save({"weight": host}, io.BytesIO())  # second
+    torch.openreg.synchronize()
+
+
+@bug("host-read", "synchronize()")
+def a_copy_is_saved_in_the_old_format_too_early(fixed):
+    host = (ones() * 2).to("cpu", non_blocking=True)  # first
+    if fixed:
+        current().synchronize()
+    torch.save(host, io.BytesIO(), _use_new_zipfile_serialization=False)  # second
+    torch.openreg.synchronize()
+
+
+@bug("host-read", "synchronize()")
+def a_copy_is_pickled_too_early(fixed):
+    host = (ones() * 2).to("cpu", non_blocking=True)  # first
+    if fixed:
+        current().synchronize()
+    content = pickle.dumps(host)  # second
+    torch.openreg.synchronize()
+    return content
+
+
+@bug("host-read", "synchronize()")
+def an_array_is_made_too_early(fixed):
+    host = (ones() * 2).to("cpu", non_blocking=True)  # first
+    if fixed:
+        current().synchronize()
+    array = host.numpy()  # second
+    torch.openreg.synchronize()
+    return array
 
 
 @bug("host-read", "side.synchronize()")

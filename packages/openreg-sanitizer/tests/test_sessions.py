@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sessions beside a program: what was there before them, nested ones, and that they change nothing of the program."""
 
+import io
 import threading
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from openreg_sanitizer import SanitizerError
 
@@ -58,6 +60,49 @@ def test_a_suppressed_finding_of_a_thread_is_not_written(capfd):
     thread.start()
     thread.join()
     assert "race" not in capfd.readouterr().err
+
+
+def writers():
+    return torch._C.PyTorchFileWriter.write_record, torch.UntypedStorage._write_file
+
+
+def test_the_writers_of_storages_are_as_before_when_the_last_block_ends():
+    before = writers()
+    with torch.openreg.sanitizer("collect"):
+        with torch.openreg.sanitizer("collect"):
+            pass
+        assert [now == old for now, old in zip(writers(), before, strict=True)] == [False, False]
+    assert writers() == before
+    assert "_write_file" not in vars(torch.UntypedStorage)
+
+
+class Operators(TorchDispatchMode):
+    """Notes the operators that the program calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_mode_of_the_program_sees_no_operator_of_the_sanitizer():
+    host = torch.zeros(4).pin_memory()
+    with torch.openreg.sanitizer("collect"), Operators() as mode:
+        torch.save(host, io.BytesIO())
+    assert mode.names == []
+
+
+def test_a_file_that_was_saved_in_a_block_is_loaded():
+    file = io.BytesIO()
+    host = torch.arange(4.0).pin_memory()
+    with torch.openreg.sanitizer("raise"), torch.device("openreg"):
+        torch.save([host, torch.arange(3.0, device="openreg"), torch.zeros(0)], file)
+    file.seek(0)
+    loaded = torch.load(file, map_location="cpu")
+    assert [item.tolist() for item in loaded] == [[0, 1, 2, 3], [0, 1, 2], []]
 
 
 def test_variables_of_the_program_stay_as_they_are():

@@ -18,7 +18,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from openreg_runtime import openreg
-from openreg_sanitizer import _C, advice, finding, formats, names, suppressions, text
+from openreg_sanitizer import _C, advice, finding, formats, names, suppressions, text, written_storages
 from openreg_sanitizer._platform import after_fork_in_child
 from openreg_sanitizer.finding import Finding
 
@@ -184,6 +184,7 @@ class _Sessions:
                 _C.renew()
             else:
                 _start()
+                written_storages.start()
             with self._lock:
                 self._open.append(session)
                 self._reported = _C.finding_count()
@@ -197,6 +198,7 @@ class _Sessions:
                     self._open.remove(session)
                 is_last = not self._open
             if is_last:  # without the lock, because a task may wait for another thread, which may need the lock
+                written_storages.stop()
                 _C.stop()
 
     def finding(self, number: int) -> Finding:
@@ -290,6 +292,7 @@ _sessions = _Sessions()
 
 def _forget_in_child() -> None:
     _C.abandon()
+    written_storages.stop()
     _sessions.forget()
 
 
