@@ -35,6 +35,23 @@ def test_wrong_again():
 """
 
 
+CAUSES = (
+    TESTS
+    + """
+def test_wrong_in_another_way():
+    work(False)
+    x = torch.empty(1024, device="openreg")
+    x.add_(1)
+    torch.openreg.synchronize()
+
+def test_wrong_for_another_reason():
+    work(False)
+    raise KeyError
+"""
+)
+CAUSE = "race: test_streams.py:14 needs torch.openreg.current_stream().wait_stream(side) before it"
+
+
 def run(folder, *options, tests=TESTS):
     (folder / "test_streams.py").write_text(tests, "utf-8")
     command = [
@@ -50,7 +67,10 @@ def run(folder, *options, tests=TESTS):
         str(folder),
     ]
     (folder / "none.ini").write_text("[pytest]\n", "utf-8")
-    done = subprocess.run([*command, *options], capture_output=True, text=True, cwd=folder, timeout=240, check=False)
+    env = {**os.environ, "COLUMNS": "300"}
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, cwd=folder, timeout=240, env=env, check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -110,6 +130,38 @@ def test_processes_of_isolated_tests_are_forked_and_find_races(tmp_path):
     assert "1 failed, 1 passed" in output
     assert output.count("openreg-sanitizer: race:") == 1
     assert "are started, not forked" not in output
+
+
+@pytest.fixture(scope="module")
+def causes(tmp_path_factory):
+    """The output of tests with several findings."""
+    return run(tmp_path_factory.mktemp("causes"), "--device", "openreg", "--sanitize", tests=CAUSES)[1]
+
+
+def test_a_failure_begins_with_kind_and_line(causes):
+    assert f"\n{CAUSE}\n\nopenreg-sanitizer: race:" in causes
+    assert f"FAILED test_streams.py::test_wrong - Failed: {CAUSE}\n" in causes
+    assert f"FAILED test_streams.py::test_wrong_in_another_way - Failed: {CAUSE} (and 1 more)\n" in causes
+
+
+def test_the_summary_groups_the_findings_of_all_tests(causes):
+    """Those of a test that fails for another reason, too."""
+    begin = causes.index("1 missing line, found by --sanitize in 4 tests:\n")
+    assert causes[begin:].splitlines()[1:4] == [
+        f"  {CAUSE}, in 4 tests",
+        "1 wrong access, found by --sanitize in 1 test:",
+        "  uninitialized: test_streams.py:30: memory is read that nothing has written, in 1 test",
+    ]
+
+
+def test_stacks_begin_with_the_test(causes):
+    assert "access (innermost last):\n    test_streams.py:25 in test_wrong_again  work(False)\n" in causes
+    assert "in pytest_pyfunc_call" not in causes
+
+
+def test_stacks_are_whole_with_an_option_of_pytest(tmp_path):
+    output = run(tmp_path, "--device", "openreg", "--sanitize", "--full-trace", "-k", "wrong")[1]
+    assert "in pytest_pyfunc_call" in output
 
 
 def test_without_the_option_nothing_fails(tmp_path):

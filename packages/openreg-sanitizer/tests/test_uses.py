@@ -75,6 +75,31 @@ def test_a_stack_begins_with_the_program(program):
     assert f"stack of the first access (innermost last):\n    {FIRST} in <module>  x.mul_(2)\n" in done.stderr
 
 
+IN_MODULE = """
+class Double(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+side = torch.openreg.Stream()
+x = torch.ones(1024, device="openreg")
+with torch.openreg.stream(side):
+    y = Double()(x)
+torch.openreg.synchronize()
+"""
+CUT = """  stack of the second access (innermost last):
+    program.py:11 in <module>  y = Double()(x)
+    ... 2 frames of torch
+    program.py:7 in forward  return x * 2
+"""
+
+
+def test_a_stack_shows_the_frames_of_the_program_and_the_report_file_all(program, tmp_path):
+    done = program(IN_MODULE, OPENREG_SANITIZER="1", OPENREG_SANITIZER_REPORT="races.txt")
+    assert CUT in done.stderr
+    whole = (tmp_path / "races.txt").read_text()
+    assert " frames of " not in whole
+    assert "in _wrapped_call_impl  return self._call_impl(*args, **kwargs)\n" in whole
+
+
 # A finding looks through the variables of the functions that run, for the names of streams.
 DELETED = """
 import weakref

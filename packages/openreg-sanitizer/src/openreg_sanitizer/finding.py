@@ -36,6 +36,7 @@ KINDS = {
 # its own stream waits for that stream before the memory is reused.
 WARNINGS = frozenset({"freed-in-use"})
 
+_SCRIPTS = os.path.realpath(sysconfig.get_path("scripts")) + os.sep  # commands that packages install, such as pytest
 _STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 # Names of folders of installed packages. A program may see those of several environments: of the system, of the user,
 # and of any environment that a .pth file names.
@@ -72,9 +73,19 @@ def owner_of(file: str) -> str:
     path = real_path(file)
     if path.startswith((*_internal_folders(), *_generated_folders())):
         return "torch"
-    if not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts):
+    if not _LIBRARY_FOLDERS.isdisjoint(Path(path).parts) or path.startswith(_SCRIPTS):
         return "library"
     return "standard" if path.startswith(_STANDARD) else "program"
+
+
+def package_of(file: str) -> str:
+    """Returns the name of the package that has a file which is no file of the program."""
+    path = Path(real_path(file))
+    folders = [i for i, part in enumerate(path.parts[:-1]) if part in _LIBRARY_FOLDERS]
+    if folders:
+        return Path(path.parts[folders[-1] + 1]).stem
+    owner = owner_of(file)
+    return {"standard": "Python", "torch": "torch"}.get(owner, path.stem)
 
 
 def shown(file: str) -> str:

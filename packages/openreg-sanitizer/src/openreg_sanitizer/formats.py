@@ -26,14 +26,15 @@ class ReportError(OSError):
 def write(findings: Sequence[Finding], path: Path) -> None:
     """Writes a report in the format of the file's suffix: ``.json``, ``.sarif``, or text for any other.
 
-    Raises :class:`ReportError` if the file cannot be written.
+    Stacks are whole. Raises :class:`ReportError` if the file cannot be written.
     """
     if path.suffix == ".json":
         content = json.dumps(to_json(findings), indent=2)
     elif path.suffix == ".sarif":
         content = json.dumps(to_sarif(findings), indent=2)
     else:
-        content = "\n\n".join([*map(text.render, findings), text.summary(findings)])
+        rendered = [text.render(finding, whole_stacks=True) for finding in findings]
+        content = "\n\n".join([*rendered, text.summary(findings)])
     try:
         path.write_text(content + "\n", "utf-8")
     except OSError as error:

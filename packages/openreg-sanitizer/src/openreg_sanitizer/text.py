@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renders findings as text: the lines of the program first, then the repair, the memory and the stacks."""
+"""Renders findings as text: the lines of the program first, then the repair, the memory and the stacks.
+
+A stack shows the frames of the program, and names the packages of the others. A whole stack has all frames.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
-from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, user_frame
+from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, package_of, user_frame, user_frames
 
 
-def render(finding: Finding) -> str:
+def headline(finding: Finding) -> str:
+    """Returns the kind of a finding, a line of the program and what it needs: the same for findings with one cause."""
+    if not finding.missing:
+        return f"{finding.kind}: {finding.second.frame or 'a thread without Python'}: {KINDS[finding.kind]}"
+    return f"{finding.kind}: {finding.place} needs {finding.missing} {finding.where.partition(' ')[0]} it"
+
+
+def render(finding: Finding, *, whole_stacks: bool = False) -> str:
     """Returns the text of a finding: several lines, without a newline at the end."""
     second = "second" if finding.first else "access"
     times = f" (found {finding.count} times)" if finding.count > 1 else ""
@@ -23,8 +34,8 @@ def render(finding: Finding) -> str:
         lines.append(f"  {'note' if finding.missing else 'repair'}: {finding.hint}")
     lines += _memory(finding)
     if finding.first is not None:
-        lines += _stacks("first", finding.first)
-    lines += _stacks(second, finding.second)
+        lines += _stacks("first", finding.first, whole_stacks)
+    lines += _stacks(second, finding.second, whole_stacks)
     return "\n".join(lines)
 
 
@@ -78,12 +89,12 @@ def _memory(finding: Finding) -> list[str]:
     return lines
 
 
-def _stacks(label: str, access: Access) -> list[str]:
+def _stacks(label: str, access: Access, whole: bool) -> list[str]:
     name = "stack of the access" if label == "access" else f"stack of the {label} access"
     return [
-        *_stack(name, access.stack),
-        *_stack("captured by", access.captured),
-        *_stack("forward operator", access.forward),
+        *_stack(name, access.stack, whole),
+        *_stack("captured by", access.captured, whole),
+        *_stack("forward operator", access.forward, whole),
     ]
 
 
@@ -93,10 +104,17 @@ def _from_program(stack: Stack) -> Stack:
     return stack[: outermost + 1]
 
 
-def _stack(name: str, stack: Stack) -> list[str]:
+def _stack(name: str, stack: Stack, whole: bool) -> list[str]:
     if not stack:
         return []
     lines = [f"  {name} (innermost last):"]
-    for frame in reversed(_from_program(stack)):
-        lines.append(f"    {frame} in {frame.function}" + (f"  {frame.source}" if frame.source else ""))
+    frames = stack if whole else _from_program(stack)
+    shown = frames if whole else user_frames(frames)
+    for is_shown, group in itertools.groupby(reversed(frames), key=lambda frame: frame in shown):
+        found = list(group)
+        if is_shown:
+            lines += [f"    {frame} in {frame.function}  {frame.source}".rstrip() for frame in found]
+        else:
+            packages = ", ".join(dict.fromkeys(package_of(frame.file) for frame in found))
+            lines.append(f"    ... {_count(len(found), 'frame')} of {packages}")
     return lines

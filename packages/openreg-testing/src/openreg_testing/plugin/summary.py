@@ -139,6 +139,8 @@ def lines(watched: list[ReportedTest], *, idle: bool, default_device: bool, agai
         *_memory(watched),
         *_leaks(watched),
         *_errors(watched),
+        *_causes(watched, "missing_lines", "missing line"),
+        *_causes(watched, "wrong_accesses", "wrong access"),
         *_cuda(watched, again),
         *(_idle(watched, default_device) if idle else []),
     ]
@@ -195,6 +197,21 @@ def _leaks(watched: list[ReportedTest]) -> list[str]:
 
 def _errors(watched: list[ReportedTest]) -> list[str]:
     return [f"device error: {item.name}: {item.facts['error']}" for item in watched if "error" in item.facts]
+
+
+def _causes(watched: list[ReportedTest], fact: str, noun: str) -> list[str]:
+    """Lists the findings of --sanitize, those of all tests with one cause as one."""
+    tests: Counter[str] = Counter()
+    for result in watched:
+        tests.update(result.facts.get(fact, []))
+    if not tests:
+        return []
+    affected = sum(bool(result.facts.get(fact)) for result in watched)
+    plural = "" if len(tests) == 1 else "es" if noun.endswith("s") else "s"
+    return [
+        f"{len(tests)} {noun}{plural}, found by --sanitize in {_tests(affected)}:",
+        *(f"  {cause}, in {_tests(count)}" for cause, count in tests.most_common()),
+    ]
 
 
 def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]:
