@@ -147,6 +147,7 @@ def test_a_failure_begins_with_kind_and_line(causes):
 def test_the_summary_groups_the_findings_of_all_tests(causes):
     """Those of a test that fails for another reason, too."""
     begin = causes.index("1 missing line, found by --sanitize in 4 tests:\n")
+    assert ", with the fills of --sanitize)\n" in causes[:begin]
     assert causes[begin:].splitlines()[1:4] == [
         f"  {CAUSE}, in 4 tests",
         "1 wrong access, found by --sanitize in 1 test:",
@@ -167,6 +168,7 @@ def test_stacks_are_whole_with_an_option_of_pytest(tmp_path):
 def test_without_the_option_nothing_fails(tmp_path):
     status, output = run(tmp_path, "--device", "openreg")
     assert status == 0, output
+    assert "fills" not in output
 
 
 def test_another_device_is_refused(tmp_path):

@@ -61,7 +61,7 @@ def render(config: pytest.Config, found: list[ReportedTest]) -> str:
     return template.render(
         device=given.target,
         tests=found,
-        lines=lines(watched, idle=True, default_device=given.default_device, again=again) if watched else [],
+        lines=lines(watched, given, idle=True, again=again) if watched else [],
         outcomes=outcomes,
         idle=len(_idle(found)),
         warning=nothing_tested(watched, default_device=given.default_device),

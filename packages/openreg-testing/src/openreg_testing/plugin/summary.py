@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from openreg_testing.plugin import repeat
-from openreg_testing.plugin.options import settings
+from openreg_testing.plugin.options import PluginSettings, settings
 from openreg_testing.plugin.sizes import show_bytes
 from openreg_testing.plugin.usage import facts_of
 
@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     given = settings(config)
     terminalreporter.section(f"device {given.target or watched[0].facts['device']}", sep="=")
     again = functools.partial(repeat.command, config)
-    for line in lines(watched, idle=bool(given.target), default_device=given.default_device, again=again):
+    for line in lines(watched, given, idle=bool(given.target), again=again):
         terminalreporter.write_line(line)
 
 
@@ -126,14 +126,13 @@ def nothing_tested(watched: list[ReportedTest], *, default_device: bool) -> str:
     return f"Nothing was tested on {device}: {none}. {' '.join(causes)}"
 
 
-def lines(watched: list[ReportedTest], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
+def lines(watched: list[ReportedTest], given: PluginSettings, *, idle: bool, again: Callable[[str], str]) -> list[str]:
     """Returns the lines of the section; with ``idle``, also the passed tests that never launched a kernel.
 
-    ``default_device`` is True if the device was PyTorch's default device. ``again`` returns the command that repeats a
-    test.
+    ``given`` are the options of the run. ``again`` returns the command that repeats a test.
     """
     return [
-        *_totals(watched),
+        *_totals(watched, is_sanitized=given.sanitize),
         *_fallbacks(watched),
         *_waits(watched),
         *_memory(watched),
@@ -142,17 +141,19 @@ def lines(watched: list[ReportedTest], *, idle: bool, default_device: bool, agai
         *_causes(watched, "missing_lines", "missing line"),
         *_causes(watched, "wrong_accesses", "wrong access"),
         *_cuda(watched, again),
-        *(_idle(watched, default_device) if idle else []),
+        *(_idle(watched, given.default_device) if idle else []),
     ]
 
 
-def _totals(watched: list[ReportedTest]) -> list[str]:
+def _totals(watched: list[ReportedTest], *, is_sanitized: bool) -> list[str]:
     def total(name: str) -> int:
         return sum(result.facts.get(name, 0) for result in watched)
 
     if all("launches" not in result.facts for result in watched):
         return [f"{_tests(len(watched))}; torch.{watched[0].facts['device']} does not count launches"]
-    copied = show_bytes(total("bytes_copied"))
+    # The sanitizer fills memory after each allocation, and the device counts fills as copies.
+    fills = ", with the fills of --sanitize" if is_sanitized else ""
+    copied = show_bytes(total("bytes_copied")) + fills
     return [f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"]
 
 
