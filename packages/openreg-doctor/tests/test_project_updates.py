@@ -120,7 +120,7 @@ def test_an_update_over_marks_of_the_last_one_is_refused(folder, capsys):
     assert texts(folder) == before
 
 
-@pytest.mark.parametrize("left", ["<<<<<<< yours", "||||||| as it was written", "=======", ">>>>>>> update"])
+@pytest.mark.parametrize("left", ["<<<<<<< yours", "||||||| as it was written", ">>>>>>> update"])
 def test_each_mark_that_is_left_of_a_conflict_is_found(folder, left, capsys):
     replace(folder / GUARD, "namespace aurora {", f"{left}\nnamespace aurora {{")
     line = (folder / GUARD).read_text("utf-8").splitlines().index(left) + 1

@@ -71,6 +71,13 @@ def half_written(x):
     return result
 
 
+def unwritten_bools(x):
+    """Bools that nothing writes."""
+    import torch
+
+    return x.new_empty(len(x), dtype=torch.bool)
+
+
 def drawn(x):
     """Another result each time."""
     return x.bernoulli()

@@ -22,7 +22,8 @@ from shutil import which
 from .files import RECORD, Project, record_of
 from .names import ProjectError
 
-_MARK = re.compile(r"(?m)^(?:<<<<<<< |\|\|\|\|\|\|\| |=======$|>>>>>>> )")
+# Without "=======", which may underline a heading.
+_MARK = re.compile(r"(?m)^(?:<<<<<<<|\|\|\|\|\|\|\||>>>>>>>) ")
 
 
 @dataclass

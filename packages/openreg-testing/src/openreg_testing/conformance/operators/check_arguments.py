@@ -16,13 +16,14 @@ fault of the device has one of five names, which a manifest (the file of a backe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...workers._platform import little_memory
 from . import device_under_test
@@ -38,6 +39,7 @@ from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
 SAMPLES = 3
 LARGEST = 10_000  # maximal number of elements of a sample's operands; other checks run the larger samples
 COPIES = 64  # copies of a result that are freed, so that the next call gets memory with their content
+NEW_TENSORS = (torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.empty_like, torch.ops.aten.new_empty)
 MEMORY = 4 << 30  # maximal memory of a call in bytes; calls that need more are not compared
 
 
@@ -117,7 +119,7 @@ def is_defined(
     if draws_random_numbers(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
     results = tensors_in(theirs.result)
-    for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory()):
+    for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory(), zeroed_memory()):
         print_case(number, "cpu")
         args, kwargs = arguments_on(op, change, "cpu")
         with memory:
@@ -151,6 +153,19 @@ def filled_memory() -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(algorithms, warn_only=warns)
         deterministic.fill_uninitialized_memory = fills
+
+
+class zeroed_memory(TorchDispatchMode):
+    """Makes the new tensors of composite functions zero.
+
+    filled_memory() makes bools True, and so cannot show that a bool which happened to be True was never written.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return result.zero_() if func.overloadpacket in NEW_TENSORS else result
 
 
 def call(op: Any, change: ArgumentChange, device: str, number: int) -> CallOutcome:
