@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from _platform import HAS_FORK
 
 TESTS = """
 import torch
@@ -85,6 +86,7 @@ def test_a_test_with_a_finding_fails(tmp_path):
 
 FAILING = """
 import torch
+import openreg_ops
 
 def test_wrong():
     side = torch.openreg.Stream()
@@ -107,6 +109,7 @@ def test_a_test_that_fails_anyway_shows_its_finding(tmp_path):
 ISOLATED = """
 import pytest
 import torch
+import openreg_ops
 
 @pytest.mark.schedules(seeds=2)
 @pytest.mark.parametrize("fixed", [True, False])
@@ -123,7 +126,7 @@ def test_seeds(fixed):
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the workers here are forked")
+@pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")
 def test_processes_of_isolated_tests_are_forked_and_find_races(tmp_path):
     status, output = run(tmp_path, "--device", "openreg", "--sanitize", tests=ISOLATED)
     assert status == 1

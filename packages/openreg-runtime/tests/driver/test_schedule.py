@@ -75,28 +75,6 @@ def test_200_seeds_show_a_missing_synchronization_and_repeat_it(run_script: RunS
     assert 20 < int(done.output) < 180
 
 
-POISONED = """
-order = []
-memory = api.malloc(4096)
-first, second = api.stream(), api.stream()
-api.launch(first, lambda: order.append("kernel"))
-for _ in range(40):
-    api.call("orMemsetAsync", memory, 0xFF, 4096, second)
-api.launch(second, lambda: order.append("poisoned kernel"))
-api.call("orStreamSynchronize", second)
-print(order[0])
-"""
-
-
-def test_poison_delays_no_stream(run_script: RunScript) -> None:
-    def first(seed: int) -> str:
-        done = run_script(POISONED, env={"OPENREG_SCHEDULE_SEED": str(seed), "OPENREG_POISON": "1"})
-        assert done.code == 0, done.errors
-        return done.output.strip()
-
-    assert {first(seed) for seed in range(8)} == {"kernel", "poisoned kernel"}
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_synchronized_work_is_right_under_every_seed(run_script: RunScript, seed: int) -> None:
     sync = "event = api.event(); api.record(event, producer); api.wait_event(consumer, event)"

@@ -48,9 +48,12 @@ def _has(node: ast.stmt | ast.expr, line: int) -> bool:
 
 
 def mentions(frame: Frame, variable: str) -> bool:
-    """Returns True if the function of a frame uses a variable, a parameter or an attribute of this name."""
+    """Returns True if the function of a frame uses a variable, a parameter or an attribute of this name.
+
+    Only the frame's line counts if its file is not Python, as where a document's code is executed.
+    """
     around = _around(frame)
-    return any(_text(node) == variable for node in (ast.walk(around[0]) if around else ()))
+    return any(_text(node) == variable for node in ast.walk(around[0] if around else _parse(frame.source)))
 
 
 def _text(node: ast.AST) -> str:

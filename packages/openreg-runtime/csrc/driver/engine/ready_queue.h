@@ -2,7 +2,6 @@
 // ReadyQueue holds the streams that are ready: those whose head (oldest incomplete task) an engine can execute now.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <deque>
@@ -26,21 +25,6 @@ class ReadyQueue {
       if (!level.empty()) {
         Stream* stream = level.front();
         level.pop_front();
-        return stream;
-      }
-    }
-    return nullptr;
-  }
-
-  // Removes and returns the first stream, by priority, then in the order in which they became ready, for which
-  // `is_chosen` returns true. Null if there is none.
-  template <class Predicate>
-  Stream* pop_if(Predicate&& is_chosen) {
-    for (Level& level : levels_) {
-      const auto found = std::find_if(level.begin(), level.end(), [&](Stream* stream) { return is_chosen(*stream); });
-      if (found != level.end()) {
-        Stream* stream = *found;
-        level.erase(found);
         return stream;
       }
     }

@@ -433,8 +433,7 @@ OPENREG_API orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureS
 OPENREG_API orError_t orGraphLaunch(orGraph_t graph, orStream_t stream);
 /* Destroys the handle at once; launches that were enqueued are still executed. */
 OPENREG_API orError_t orGraphDestroy(orGraph_t graph);
-/* Writes the number of nodes. */
-OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count);
+OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count); /* writes the number of nodes */
 /* Writes the nodes and their order to a Graphviz file. Returns orErrorInvalidValue if the file cannot be written. */
 OPENREG_API orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path);
 

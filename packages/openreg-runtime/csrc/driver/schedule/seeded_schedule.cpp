@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/settings.h"
 #include "base/steady_time.h"
 #include "engine/execute.h"
-#include "memory/device_memory.h"
 
 namespace openreg::driver {
 
@@ -44,12 +42,6 @@ bool comes_first(Stream& stream, Stream* other) {
   return other == nullptr || wait_of(stream).number < wait_of(*other).number;
 }
 
-// Returns true if a task fills memory with poison (OPENREG_POISON). A program has no such task, so it executes at once
-// and takes no time: as a task like any other, it would delay its stream, and a seed would find fewer missing waits.
-bool is_poison(const Task& task) {
-  return task.kind == Task::Kind::kFill && task.fill.value == kPoison && settings().poison;
-}
-
 }  // namespace
 
 bool& is_progress_thread() {
@@ -66,9 +58,6 @@ void SeededSchedule::request_ended() {
 Stream* SeededSchedule::next() {
   looked_at_ = now();
   while (has_pending_wait(has_stalled())) {
-    if (Stream* stream = engine_.ready().pop_if([](Stream& ready) { return is_poison(ready.queue.front()); })) {
-      return stream;
-    }
     if (Stream* stream = engine_.ready().pop(order_)) {
       return stream;
     }
@@ -162,10 +151,6 @@ bool SeededSchedule::apply_signal() {
 // Always draws a random duration, because a subscriber that supplies durations must not change the order of tasks.
 void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskResult& result) {
   result.begin = order_.time();
-  result.end = result.begin;
-  if (is_poison(task)) {
-    return;
-  }
   uint64_t nanoseconds = order_.task_duration();
   tracer_.duration(stream, task, nanoseconds);
   pass_time(std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, order_.time())));

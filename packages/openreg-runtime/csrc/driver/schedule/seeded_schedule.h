@@ -35,8 +35,7 @@ class SeededSchedule final : public DeferredSchedule {
         tracer_(tracer) {}
 
   Stream* next() override;
-  // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed. A fill with poison
-  // (OPENREG_POISON) takes no time.
+  // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
   // Returns the time after which next() must be called again, because the schedule waits at most a second for a signal,
   // or for the threads that are not progress threads, before it executes tasks without them.

@@ -119,7 +119,8 @@ def is_defined(
     if draws_random_numbers(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
     results = tensors_in(theirs.result)
-    for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory(), zeroed_memory()):
+    zeroed = ZeroedMemory()  # type: ignore[no-untyped-call]
+    for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory(), zeroed):
         print_case(number, "cpu")
         args, kwargs = arguments_on(op, change, "cpu")
         with memory:
@@ -155,7 +156,7 @@ def filled_memory() -> Iterator[None]:
         deterministic.fill_uninitialized_memory = fills
 
 
-class zeroed_memory(TorchDispatchMode):
+class ZeroedMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Makes the new tensors of composite functions zero.
 
     filled_memory() makes bools True, and so cannot show that a bool which happened to be True was never written.
