@@ -48,7 +48,9 @@ def _without_effect() -> Iterator[str]:
 
 def _is_declared(name: str) -> bool:
     """Returns True if an installed package, of any project, declares the setting to the doctor."""
-    from openreg_doctor import backend  # here, because it reads the declarations of all packages
-
+    try:
+        from openreg_doctor import backend  # here, because it reads the declarations of all packages
+    except ImportError:  # pip was told to install no dependencies
+        return False
     backends, _ = backend.declared()
     return any(setting.name == name for item in backends for setting in item.settings)

@@ -45,6 +45,13 @@ def test_a_typo_is_named_with_the_setting_that_was_meant(monkeypatch):
     )
 
 
+def test_a_typo_is_named_without_the_doctor_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openreg_doctor", None)
+    monkeypatch.setenv("OPENREG_POISN", "1")
+    (text,) = warned()
+    assert text.startswith("OPENREG_POISN has no effect")
+
+
 def test_a_setting_of_an_installed_package_is_no_typo(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(tmp_path))
     Site(tmp_path).distribution("vendor-kernels", {"openreg_doctor.packages": {"vendor_kernels": "vendor_kernels"}})
