@@ -179,6 +179,7 @@ def _update(options: argparse.Namespace) -> int:
     _print_notes([_other_release(after.files)])
     decisions = _decisions(planned, before, after)
     if decisions:
+        sys.stdout.flush()  # what is last on a terminal is last in a file, too
         print("updated; decide about these, then build and test:", *decisions, sep="\n", file=sys.stderr)
         return DECISIONS
     print("up to date" if not planned.texts and not planned.removed else "updated; now build and test")
