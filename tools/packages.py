@@ -19,7 +19,7 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 DRIVER = Path("packages", "openreg-runtime", "csrc", "driver")  # its own CMake project, openreg_driver
 
-# What builds, Python and macOS leave behind in a folder of sources.
+# Builds, Python and macOS leave these behind in a folder of sources.
 LEFT_BEHIND = {"build", "__pycache__", ".DS_Store"}
 # Required explicitly, because scikit-build-core requires them only in isolated builds, if the machine has none.
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")

@@ -70,7 +70,7 @@ def test_settings_are_a_table_that_the_role_links_to(page):
 
 
 def test_a_setting_that_is_not_declared_and_a_declaration_without_a_setting_are_named():
-    row = {"example": "`1`", "default": "0", "meaning": "it", "package": "`p`"}
+    row = {"example": "`1`", "default": "0", "meaning": "it"}
     assert undocumented({"OPENREG_A": row, "PYTORCH_B": row}, frozenset({"OPENREG_A"})) == []
     assert undocumented(
         {"OPENREG_A": row, "OPENREG_C": {**row, "meaning": ""}}, frozenset({"OPENREG_B", "OPENREG_C"})

@@ -22,7 +22,7 @@ from tools import hooks
 # The folder of the conformance suites, one file each.
 _SUITES = ROOT / "packages/openreg-testing/src/openreg_testing/conformance/suites"
 # The fields of a setting in a doctor.toml that its row shows.
-_CELLS = ("example", "default", "meaning", "package")
+_CELLS = ("example", "default", "meaning")
 
 
 def undocumented(declared: dict[str, dict[str, str]], read: frozenset[str]) -> list[str]:
@@ -65,11 +65,8 @@ class SettingsDirective(TableDirective):
         packages = hooks.declarations(ROOT)
         for item in packages:
             self.env.note_dependency(str(ROOT / item.place))
-        declared = {
-            setting.name: asdict(setting) | {"package": f"`{item.package.name}`"}
-            for item in packages
-            for setting in item.content.settings
-        }
+        declared = {setting.name: asdict(setting) for item in packages for setting in item.content.settings}
+        owners = {setting.name: item.package.name for item in packages for setting in item.content.settings}
         problems = undocumented(declared, settings())
         if problems:
             raise self.error("settings: " + "; ".join(problems))
@@ -81,8 +78,9 @@ class SettingsDirective(TableDirective):
             target = nodes.paragraph("", "", nodes.literal("", name), ids=[label])
             self.state.document.note_explicit_target(target)
             standard.note_object("setting", name, label, location=target)
-            cells.append([[target], *(self.markdown(row[cell]) for cell in _CELLS)])
-        return [self.table(["variable", *_CELLS], cells, [30, 20, 15, 50, 20])]
+            shown = [*(row[cell] for cell in _CELLS), f"`{owners[name]}`"]
+            cells.append([[target], *map(self.markdown, shown)])
+        return [self.table(["variable", *_CELLS, "package"], cells, [30, 20, 15, 50, 20])]
 
 
 def suite_rows(folder: Path = _SUITES) -> list[tuple[str, int, str]]:
@@ -172,6 +170,7 @@ class InterfaceChangesDirective(TableDirective):
     def row(self, change: declarations.Difference) -> list[list[nodes.Node]]:
         """Returns the cells of one function: name, what changed, and its row of the hook table."""
         hook = next(row for row in change.group.rows if change.function in row.names)
+        without = f"; without it, {hook.cost}" if hook.cost else ""
         signatures = [change.after or "gone"]
         if change.before:
             signatures.append(f"before: {change.before}")
@@ -179,7 +178,7 @@ class InterfaceChangesDirective(TableDirective):
             self.markdown(f"`{change.group.class_name}` `{change.function}`"),
             [nodes.paragraph("", "", nodes.literal("", text)) for text in signatures],
             self.markdown(hook.reader),
-            self.markdown(hook.status or f"implement it{hook.cost and f'; without it, {hook.cost}'}"),
+            self.markdown(hook.status or f"implement it{without}"),
         ]
 
 

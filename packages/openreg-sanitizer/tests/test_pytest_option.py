@@ -8,7 +8,7 @@ import sys
 import pytest
 from _platform import HAS_FORK
 
-TESTS = """
+WORK = """
 import torch
 import openreg_ops
 import openreg_sanitizer
@@ -24,7 +24,10 @@ def work(fixed):
     y = x + 1
     torch.openreg.synchronize()
     return y
-
+"""
+TESTS = (
+    WORK
+    + """
 def test_wrong():
     work(False)
 
@@ -34,8 +37,7 @@ def test_right():
 def test_wrong_again():
     work(False)
 """
-
-
+)
 CAUSES = (
     TESTS
     + """
@@ -84,19 +86,14 @@ def test_a_test_with_a_finding_fails(tmp_path):
     assert "first: test_streams.py:11  x.mul_(2)" in output
 
 
-FAILING = """
-import torch
-import openreg_ops
-
+FAILING = (
+    WORK
+    + """
 def test_wrong():
-    side = torch.openreg.Stream()
-    x = torch.ones(1024, device="openreg")
-    side.wait_stream(torch.openreg.current_stream())
-    with torch.openreg.stream(side):
-        x.mul_(2)
-    y = x + 1
+    work(False)
     raise AssertionError("the result is wrong")
 """
+)
 
 
 def test_a_test_that_fails_anyway_shows_its_finding(tmp_path):
@@ -106,24 +103,17 @@ def test_a_test_that_fails_anyway_shows_its_finding(tmp_path):
     assert "missing: torch.openreg.current_stream().wait_stream(side)" in output
 
 
-ISOLATED = """
+ISOLATED = (
+    WORK
+    + """
 import pytest
-import torch
-import openreg_ops
 
 @pytest.mark.schedules(seeds=2)
 @pytest.mark.parametrize("fixed", [True, False])
 def test_seeds(fixed):
-    side = torch.openreg.Stream()
-    x = torch.ones(1024, device="openreg")
-    side.wait_stream(torch.openreg.current_stream())
-    with torch.openreg.stream(side):
-        x.mul_(2)
-    if fixed:
-        torch.openreg.current_stream().wait_stream(side)
-    y = x + 1
-    torch.openreg.synchronize()
+    work(fixed)
 """
+)
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")

@@ -40,6 +40,11 @@ def _places(access: Access, other: Access | None) -> list[Frame]:
     return [frame for frame in frames if not any(frame is item for item in shared)]
 
 
+def _places_before_second(finding: Finding) -> list[Frame]:
+    """Returns the frames for a line that runs between both accesses, the second access's own frame last."""
+    return [*_places(finding.second, _first(finding)), *filter(None, [finding.second.frame])]
+
+
 def _shared(stack: Stack, other: Stack) -> Stack:
     """Returns the outer frames of a stack that are those of another stack, too."""
     count = 0
@@ -157,22 +162,21 @@ def _join(finding: Finding) -> _Join | None:
 def _wait_stream(finding: Finding, hint: str = "") -> Advice:
     """The stream of the second access has to wait for that of the first."""
     first, second = _first(finding), finding.second
-    frames = [*_places(second, first), *filter(None, [second.frame])]
-    waiting = [(frame, _waiting(second.stream, frame, second)) for frame in frames]
+    waiting = [(frame, _waiting(second.stream, frame, second)) for frame in _places_before_second(finding)]
     waiting = [(frame, name) for frame, name in waiting if name]
     for frame, name in waiting:
         awaited = _awaited(_stream(first), frame, second, is_second=True)
         if awaited:
             return _at("before", frame, f"{name}.wait_stream({awaited})", hint)
     join = _join(finding)
-    is_side = second.stream is not None and not second.stream.is_default
-    if join is not None and not is_side:
-        return Advice(f"{_current(second.stream)}.wait_stream({join.stream})", join.where, join.end, hint)
-    if join is not None and waiting:
-        frame, name = waiting[0]
+    if join is not None:
         joined = f"{_current(second.stream)}.wait_stream({join.stream})"
-        note = f"the default stream has to wait, too: {joined}, {join.where}, unless the program does that already"
-        return _at("before", frame, f"{name}.wait_stream({_default(_stream(first))})", note)
+        if second.stream is None or second.stream.is_default:
+            return Advice(joined, join.where, join.end, hint)
+        if waiting:
+            frame, name = waiting[0]
+            note = f"the default stream has to wait, too: {joined}, {join.where}, unless the program does that already"
+            return _at("before", frame, f"{name}.wait_stream({_default(_stream(first))})", note)
     described = _described(_stream(first))
     if waiting:
         frame, name = waiting[0]
@@ -214,8 +218,7 @@ def _synchronize(finding: Finding) -> Advice:
     """The host has to wait for the stream of the first access."""
     first, second = _first(finding), finding.second
     hint = "or record an event after the copy and call its synchronize() there"
-    frames = [*_places(second, first), *filter(None, [second.frame])]
-    for frame in frames:
+    for frame in _places_before_second(finding):
         awaited = _awaited(_stream(first), frame, second, is_second=True)
         if awaited:
             return _at("before", frame, f"{awaited}.synchronize()", hint)

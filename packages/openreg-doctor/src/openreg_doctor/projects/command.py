@@ -190,10 +190,7 @@ def _decisions(planned: update.Update, before: files.Project, after: files.Proje
     """Returns a line for each file about which the author has to decide, some with a diff."""
     lines = []
     for path in planned.conflicts:
-        lines.append(
-            f"{path}:{update.marked(planned.texts[path])}: CONFLICT: decide what stays, and delete the lines with "
-            "<<<<<<<, |||||||, ======= and >>>>>>>"
-        )
+        lines.append(f"{path}:{update.marked(planned.texts[path])}: CONFLICT: {update.DECIDE}")
     lines += [f"{path}: you changed it, and it is no part of the project any more: it stays" for path in planned.kept]
     for path in planned.deleted:
         lines.append(f"{path}: you deleted it, and the update changes it; what you have instead may need the same:")

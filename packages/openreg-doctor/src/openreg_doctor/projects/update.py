@@ -22,6 +22,7 @@ from shutil import which
 from .files import RECORD, Project, record_of
 from .names import ProjectError
 
+DECIDE = "decide what stays, and delete the lines with <<<<<<<, |||||||, ======= and >>>>>>>"
 # Without "=======", which may underline a heading.
 _MARK = re.compile(r"(?m)^(?:<<<<<<<|\|\|\|\|\|\|\||>>>>>>>) ")
 
@@ -48,10 +49,7 @@ def plan(folder: Path, before: Project, after: Project) -> Update:
     current = {path: _read(folder / path) for path in sorted({*before.files, *after.files})}
     unfinished = [f"{path}:{line}" for path, text in current.items() if text is not None and (line := marked(text))]
     if unfinished:
-        raise ProjectError(
-            f"{', '.join(unfinished)}: has marks of an earlier conflict; decide what stays, and delete the lines with "
-            "<<<<<<<, |||||||, ======= and >>>>>>>"
-        )
+        raise ProjectError(f"{', '.join(unfinished)}: has marks of an earlier conflict; {DECIDE}")
     for path, now in current.items():
         _plan_file(update, path, before.files.get(path), now, after.files.get(path))
     return update
