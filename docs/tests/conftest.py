@@ -80,7 +80,7 @@ def tools(tmp_path_factory):
 def page(tmp_path):
     """Builds one page from its Markdown; gives its HTML, without the places where names may break, and the warnings."""
 
-    def build_page(text):
+    def build_page(text, **settings):
         source = tmp_path / "pages"
         source.mkdir()
         own = sorted(path.stem for path in (DOCS / "_extensions").iterdir() if path.stem[0] not in "._")
@@ -92,6 +92,7 @@ def page(tmp_path):
             myst_enable_extensions=["colon_fence"],
             html_theme="basic",
             nitpicky=True,
+            **settings,
         )
         return (tmp_path / "site" / "index.html").read_text("utf-8").replace("<wbr>", ""), warnings
 
@@ -105,6 +106,6 @@ def site(request, tmp_path_factory):
     if given:
         return Path(given)
     folder = tmp_path_factory.mktemp("site")
-    warnings = build(DOCS, folder)
+    warnings = build(DOCS, folder, timeline_unshown="draw")
     assert warnings == ""
     return folder

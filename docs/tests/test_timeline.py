@@ -66,3 +66,10 @@ def test_a_program_that_cannot_be_drawn_fails_the_build(page, lines, problem):
     _, warnings = page(timeline("Broken", *lines))
     assert problem in warnings
     assert "Broken" in warnings
+
+
+def test_a_build_for_tests_draws_a_run_that_does_not_show_its_claim(page):
+    claim = ":claim: tasks[0].begin < launches[0].begin"
+    html, warnings = page(timeline("Broken", claim, "torch.ones(4, device='openreg').exp()"), timeline_unshown="draw")
+    assert warnings == ""
+    assert ">exp<" in html

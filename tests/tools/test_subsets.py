@@ -191,8 +191,10 @@ def test_a_session_names_the_packages_that_it_requests_and_hides_settings(monkey
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    monkeypatch.setenv("CI", "true")
     variables = package_session.session_variables(["openreg-amp", "openreg-ops"])
     assert variables["OPENREG_TEST_SESSION"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None
     assert variables["PYTHONUNBUFFERED"] is None
+    assert variables["CI"] is None

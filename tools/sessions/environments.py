@@ -141,19 +141,20 @@ def python_of(environment: Path) -> Path:
     return environment / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
 
-# The variables of Python that change what a test finds or prints.
-PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
+# The variables of Python that change what a test finds or prints, and those by which pytest knows a CI machine, where
+# its summary repeats whole messages.
+AMBIENT_VARIABLES = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "CI", "BUILD_NUMBER"})
 
 
 def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
     """Returns the changes of the environment variables for tests in an environment into which pip installs `requested`.
 
     Removes variables that are meant for other processes (value None), and names what was requested for tests/subsets.
-    Python's variables are removed too, so that all machines run the same: a test whose child process relies on
+    AMBIENT_VARIABLES are removed too, so that all machines run the same: a test whose child process relies on
     unbuffered output passes where PYTHONUNBUFFERED is set, and fails elsewhere.
     """
-    removed = ("OPENREG_", "TORCH_", *PYTHON_VARIABLES)
-    env: dict[str, str | None] = {name: None for name in os.environ if name.startswith(removed)}
+    own = {name for name in os.environ if name.startswith(("OPENREG_", "TORCH_"))}
+    env: dict[str, str | None] = dict.fromkeys(sorted(own | (os.environ.keys() & AMBIENT_VARIABLES)))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     expected = " ".join(requested)
     if expected:

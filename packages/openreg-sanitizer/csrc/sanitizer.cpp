@@ -53,6 +53,7 @@ void Sanitizer::start(const ProcessSettings& settings) {
   std::vector<orStream_t> streams = default_streams();
   launches_block_ = settings.launches_block;
   lock()->start(std::move(streams));
+  StackTable::instance().open();
   subscribe();
   set_hooks();
   runtime::kernel_view(nullptr);  // computes the offset that on_complete() needs, which a callback must not

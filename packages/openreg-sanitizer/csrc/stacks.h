@@ -27,8 +27,11 @@ class StackTable {
   // or 0 if the thread runs no Python or memory is exhausted. Acquires the GIL, so the caller must not hold a lock that
   // another thread acquires while it holds the GIL.
   uint32_t gather() noexcept;
-  // Makes gather() return 0 from now on, because the interpreter is about to be finalized.
+  // Makes gather() return 0 until open() is called, because the interpreter is about to be finalized, or because this
+  // process was forked.
   void close() noexcept { closed_ = true; }
+  // Makes gather() return stacks again: a process that was forked before its parent used the device may use it.
+  void open() noexcept { closed_ = false; }
 
   // Returns the frames of a stack as tuples (file, line, function), the innermost first. The caller holds the GIL.
   pybind11::list symbolize(uint32_t stack);

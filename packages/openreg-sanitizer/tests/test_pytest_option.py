@@ -121,7 +121,7 @@ def test_processes_of_isolated_tests_are_forked_and_find_races(tmp_path):
     status, output = run(tmp_path, "--device", "openreg", "--sanitize", tests=ISOLATED)
     assert status == 1
     assert "1 failed, 1 passed" in output
-    assert output.count("openreg-sanitizer: race:") == 1
+    assert f"\n{CAUSE}\n\nopenreg-sanitizer: race:" in output
     assert "are started, not forked" not in output
 
 

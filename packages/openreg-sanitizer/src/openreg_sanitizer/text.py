@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from openreg_sanitizer.finding import KINDS, Access, Finding, Life, Stack, package_of, user_frame, user_frames
 
+_NO_FRAME = "a thread without Python"
+
 
 def headline(finding: Finding) -> str:
     """Returns the kind of a finding, a line of the program and what it needs: the same for findings with one cause."""
     if not finding.missing:
-        return f"{finding.kind}: {finding.second.frame or 'a thread without Python'}: {KINDS[finding.kind]}"
-    return f"{finding.kind}: {finding.place} needs {finding.missing} {finding.where.partition(' ')[0]} it"
+        return f"{finding.kind}: {finding.second.frame or _NO_FRAME}: {KINDS[finding.kind]}"
+    return f"{finding.kind}: {finding.place or _NO_FRAME} needs {finding.missing} {finding.where.partition(' ')[0]} it"
 
 
 def render(finding: Finding, *, whole_stacks: bool = False) -> str:
@@ -58,7 +60,7 @@ def _access(label: str, access: Access, life: Life) -> list[str]:
     An `end` of 0 in `life` means that the allocation is unknown.
     """
     frame = access.frame
-    where = frame or "a thread without Python"
+    where = frame or _NO_FRAME
     source = f"  {frame.source}" if frame and frame.source else ""
     actor = "the host" if access.stream is None else f"on {access.stream}"
     operation = access.operation + (f" (of {access.node})" if access.node else "")
