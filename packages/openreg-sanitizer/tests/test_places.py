@@ -5,11 +5,15 @@ Each program is a library and its user: the access is in other functions than th
 line belongs ends with the comment "place".
 """
 
+import functools
 import inspect
+import linecache
 import threading
 
 import pytest
 import torch
+
+STREAMS = []
 
 
 def ones():
@@ -96,6 +100,57 @@ def a_stream_that_is_its_own_context():
     return entered(ones()).sum()
 
 
+@functools.cache
+def side_stream():
+    return torch.Stream("openreg")
+
+
+def entered_by_a_helper(x):
+    stream = side_stream()
+    stream.wait_stream(current())
+    with stream:
+        x.mul_(2)  # place
+    return x
+
+
+def a_stream_that_a_function_returns():
+    return entered_by_a_helper(ones()).sum()
+
+
+def weighted(results):
+    weight = ones()
+    stream = side_stream()
+    stream.wait_stream(current())
+    with stream:
+        results.append(double(weight))  # place
+
+
+def a_tensor_of_an_ended_function_is_freed_in_use():
+    results = []
+    weighted(results)
+    weighted(results)
+    current().wait_stream(side_stream())
+    return results
+
+
+def doubled(weight):
+    stream = side_stream()
+    stream.wait_stream(current())
+    with stream:
+        return double(weight)  # place
+
+
+def argument():
+    weight = ones()
+    return doubled(weight)
+
+
+def no_line_can_follow_a_return():
+    results = [argument(), argument()]
+    current().wait_stream(side_stream())
+    return results
+
+
 class Snapshots:
     """Copies tensors on the current stream and reads the copies on another one."""
 
@@ -167,6 +222,9 @@ CASES = {
     the_user_reads_a_result_too_early: "after torch.openreg.current_stream().wait_stream(self.side)",
     the_stream_of_a_function_that_has_ended: "after torch.openreg.current_stream().wait_stream(side)",
     a_stream_that_is_its_own_context: "after torch.openreg.current_stream().wait_stream(side)",
+    a_stream_that_a_function_returns: "after torch.openreg.current_stream().wait_stream(stream)",
+    a_tensor_of_an_ended_function_is_freed_in_use: "after weight.record_stream(stream)",
+    no_line_can_follow_a_return: "before weight.record_stream(stream)",
     a_copy_is_freed_while_a_helper_reads_it: "after snapshot.record_stream(self.side)",
     a_batch_is_freed_while_its_user_reads_it: "after batch.record_stream(torch.openreg.default_stream())",
     the_host_reads_a_copy_of_an_ended_function: "after side.synchronize()",
@@ -176,6 +234,9 @@ HOLDERS = {
     the_user_reads_a_result_too_early: Joined,
     the_stream_of_a_function_that_has_ended: made,
     a_stream_that_is_its_own_context: entered,
+    a_stream_that_a_function_returns: entered_by_a_helper,
+    a_tensor_of_an_ended_function_is_freed_in_use: weighted,
+    no_line_can_follow_a_return: doubled,
     a_copy_is_freed_while_a_helper_reads_it: Snapshots,
     a_batch_is_freed_while_its_user_reads_it: Loader,
     the_host_reads_a_copy_of_an_ended_function: Offloaded,
@@ -220,9 +281,6 @@ def test_two_streams_that_do_not_know_each_other_meet_on_the_default_stream():
     assert "torch.openreg.current_stream().wait_stream(self.side), after " in finding.hint
 
 
-STREAMS = []
-
-
 def hidden(x):
     STREAMS[0].wait_stream(current())
     previous = current()
@@ -256,3 +314,28 @@ def test_no_dictionary_is_computed():
     (finding,) = findings(the_stream_of_a_function_that_has_ended)
     assert finding.place.function == "made"
     del proxy
+
+
+def test_a_wait_does_not_follow_a_return():
+    (race,) = (finding for finding in findings(lambda: doubled(ones()).sum()) if finding.kind == "race")
+    assert race.where.startswith("before ")
+
+
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        ("torch.accelerator", "torch.accelerator"),
+        ("torch.accelerator torch.openreg", "torch.openreg"),
+        ("", "torch.openreg"),
+    ],
+)
+def test_the_current_stream_is_named_by_the_module_that_the_file_uses(words, module):
+    file = f"<a file with {words}>"
+    lines = [f"# {words}\n", "def run(x, side):\n", "    with side:\n", "        x.mul_(2)\n", "    return x.sum()\n"]
+    linecache.cache[file] = (0, None, lines, file)
+    names = {}
+    exec(compile("".join(lines), file, "exec"), names)
+    x, side = ones(), torch.Stream("openreg")
+    side.wait_stream(current())
+    (finding,) = findings(lambda: names["run"](x, side))
+    assert finding.missing.startswith(f"{module}.current_stream().wait_stream(")

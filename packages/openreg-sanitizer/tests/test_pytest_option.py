@@ -123,6 +123,7 @@ def test_processes_of_isolated_tests_are_forked_and_find_races(tmp_path):
     assert "1 failed, 1 passed" in output
     assert f"\n{CAUSE}\n\nopenreg-sanitizer: race:" in output
     assert "are started, not forked" not in output
+    assert "not checked" not in output
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,7 @@ def test_without_the_option_nothing_fails(tmp_path):
     status, output = run(tmp_path, "--device", "openreg")
     assert status == 0, output
     assert "fills" not in output
+    assert "not checked: waits between streams" in output
 
 
 def test_another_device_is_refused(tmp_path):

@@ -61,8 +61,10 @@ def _name(stream: StreamId, frame: Frame, access: Access, *, is_second: bool) ->
     return names.in_scope(stream, frame, is_running=is_running)
 
 
-def _current(stream: StreamId | None) -> str:
-    return f"torch.openreg.current_stream({stream.device or ''})" if stream else "torch.openreg.current_stream()"
+def _current(stream: StreamId | None, frame: Frame | None) -> str:
+    """Returns an expression for the current stream of a stream's device, in the words of a frame's file."""
+    module = statements.module_of_streams(frame) if frame else "torch.openreg"
+    return f"{module}.current_stream({(stream.device or '') if stream else ''})"
 
 
 def _default(stream: StreamId) -> str:
@@ -72,13 +74,23 @@ def _default(stream: StreamId) -> str:
 def _waiting(stream: StreamId | None, frame: Frame, access: Access) -> str:
     """Returns an expression for the stream that has to wait in a frame of the second access."""
     if stream is None or stream.is_default:
-        return _current(stream)
+        return _current(stream, frame)
     return _name(stream, frame, access, is_second=True)
 
 
 def _awaited(stream: StreamId, frame: Frame, access: Access, *, is_second: bool) -> str:
     """Returns an expression for the stream that is waited for in a frame of an access."""
     return _default(stream) if stream.is_default else _name(stream, frame, access, is_second=is_second)
+
+
+def _entered(stream: StreamId, frame: Frame, access: Access) -> str:
+    """Returns an expression for the stream of a first access in one of its frames, which may have ended.
+
+    If no variable is known there, the expression is that of the ``with`` block around the frame's line.
+    """
+    name = _awaited(stream, frame, access, is_second=False)
+    block = None if name else statements.entering(frame, "")
+    return block.stream if block else name
 
 
 def _described(stream: StreamId) -> str:
@@ -90,6 +102,11 @@ def _at(word: str, frame: Frame | None, missing: str, hint: str = "") -> Advice:
     """Returns the advice to write a line before or after a frame's line."""
     otherwise = "the second access" if word == "before" else "the first access"
     return Advice(missing, f"{word} {frame or otherwise}", frame, hint)
+
+
+def _beside(frame: Frame | None, missing: str, hint: str) -> Advice:
+    """Returns the advice to write a line after a frame's line, or before it if no line can follow."""
+    return _at("before" if frame is not None and statements.leaves(frame) else "after", frame, missing, hint)
 
 
 class _Assignment(NamedTuple):
@@ -150,12 +167,13 @@ def _join(finding: Finding) -> _Join | None:
         return None
     for frame in _places(first, finding.second):
         block = statements.entering(frame, _name(_stream(first), frame, first, is_second=False))
-        if block is not None:
-            end = replace(frame, line=block.end)
-            where = f"after {end}" + (
-                f", the end of the `with` of line {block.begin}" if block.begin < block.end else ""
-            )
-            return _Join(block.stream, end, where)
+        if block is None:
+            continue
+        end = replace(frame, line=block.end)
+        if statements.leaves(end):  # no line can follow
+            continue
+        beginning = f", the end of the `with` of line {block.begin}" if block.begin < block.end else ""
+        return _Join(block.stream, end, f"after {end}{beginning}")
     return None
 
 
@@ -170,7 +188,7 @@ def _wait_stream(finding: Finding, hint: str = "") -> Advice:
             return _at("before", frame, f"{name}.wait_stream({awaited})", hint)
     join = _join(finding)
     if join is not None:
-        joined = f"{_current(second.stream)}.wait_stream({join.stream})"
+        joined = f"{_current(second.stream, join.end)}.wait_stream({join.stream})"
         if second.stream is None or second.stream.is_default:
             return Advice(joined, join.where, join.end, hint)
         if waiting:
@@ -182,7 +200,8 @@ def _wait_stream(finding: Finding, hint: str = "") -> Advice:
         frame, name = waiting[0]
         return _at("before", frame, f"{name}.wait_stream({described})", hint)
     awaited = _awaited(_stream(first), second.frame, second, is_second=True) if second.frame else ""
-    return _at("before", second.frame, f"{_current(second.stream)}.wait_stream({awaited or described})", hint)
+    current = _current(second.stream, second.frame)
+    return _at("before", second.frame, f"{current}.wait_stream({awaited or described})", hint)
 
 
 def _wait_work(finding: Finding) -> Advice:
@@ -197,7 +216,7 @@ def _record_stream(finding: Finding, hint: str) -> Advice:
     """
     first = _first(finding)
     tensor = _assignment(finding.first_life.allocated)
-    frames = [(frame, _awaited(_stream(first), frame, first, is_second=False)) for frame in user_frames(first.origin)]
+    frames = [(frame, _entered(_stream(first), frame, first)) for frame in user_frames(first.origin)]
     frames = [(frame, stream) for frame, stream in frames if stream]
     if tensor is not None:
         made_in = (tensor.frame.file, tensor.frame.function)
@@ -206,12 +225,12 @@ def _record_stream(finding: Finding, hint: str) -> Advice:
         where += [(tensor.frame, _awaited(_stream(first), tensor.frame, first, is_second=False))]
         for frame, stream in where:
             if stream:
-                return _at("after", frame, f"{tensor.variable}.record_stream({stream})", hint)
+                return _beside(frame, f"{tensor.variable}.record_stream({stream})", hint)
     allocated = user_frame(finding.first_life.allocated)
     missing = f"<the tensor{f' of {allocated}' if allocated else ''}>.record_stream"
     if frames:
-        return _at("after", frames[0][0], f"{missing}({frames[0][1]})", hint)
-    return _at("after", first.frame, f"{missing}({_described(_stream(first))})", hint)
+        return _beside(frames[0][0], f"{missing}({frames[0][1]})", hint)
+    return _beside(first.frame, f"{missing}({_described(_stream(first))})", hint)
 
 
 def _synchronize(finding: Finding) -> Advice:

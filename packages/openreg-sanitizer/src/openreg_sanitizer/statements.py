@@ -56,6 +56,18 @@ def mentions(frame: Frame, variable: str) -> bool:
     return any(_text(node) == variable for node in ast.walk(around[0] if around else _parse(frame.source)))
 
 
+def module_of_streams(frame: Frame) -> str:
+    """Returns the module by which a frame's file names streams: ``torch.accelerator`` if it does not name openreg's."""
+    source = "".join(linecache.getlines(frame.file))
+    return "torch.accelerator" if "torch.accelerator" in source and "torch.openreg" not in source else "torch.openreg"
+
+
+def leaves(frame: Frame) -> bool:
+    """Returns True if a frame's line is in a statement that ends its function, so that no line can follow it."""
+    around = [node for node in _around(frame) if isinstance(node, ast.stmt)]
+    return bool(around) and isinstance(around[-1], ast.Return | ast.Raise)
+
+
 def _text(node: ast.AST) -> str:
     if isinstance(node, ast.arg):
         return node.arg
@@ -108,11 +120,11 @@ def _is_of_torch(context: ast.expr) -> bool:
 
 
 def _is_made(module: ast.Module, name: str) -> bool:
-    """Returns True if the module assigns a new stream to this name."""
+    """Returns True if the module assigns a stream to this name: a new one, or the result of, say, ``side_stream()``."""
     return any(
         isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and ast.unparse(node.value.func).rpartition(".")[2] == "Stream"
+        and "stream" in ast.unparse(node.value.func).rpartition(".")[2].lower()
         and name in map(ast.unparse, node.targets)
         for node in ast.walk(module)
     )

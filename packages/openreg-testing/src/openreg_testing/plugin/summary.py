@@ -142,6 +142,7 @@ def lines(watched: list[ReportedTest], given: PluginSettings, *, idle: bool, aga
         *_causes(watched, "wrong_accesses", "wrong access"),
         *_cuda(watched, again),
         *(_idle(watched, given.default_device) if idle else []),
+        *_unchecked(watched, given),
     ]
 
 
@@ -213,6 +214,15 @@ def _causes(watched: list[ReportedTest], fact: str, noun: str) -> list[str]:
         f"{len(tests)} {noun}{plural}, found by --sanitize in {_tests(affected)}:",
         *(f"  {cause}, in {_tests(count)}" for cause, count in tests.most_common()),
     ]
+
+
+def _unchecked(watched: list[ReportedTest], given: PluginSettings) -> list[str]:
+    """Names the option that checks what this run did not: a test with a race may pass."""
+    on_openreg = given.target.partition(":")[0] == "openreg"
+    launched = any(result.facts.get("launches") for result in watched)
+    if given.sanitize or not on_openreg or not launched:
+        return []
+    return ["not checked: waits between streams, and with the host; --sanitize finds those that are missing"]
 
 
 def _cuda(watched: list[ReportedTest], again: Callable[[str], str]) -> list[str]:
