@@ -80,6 +80,7 @@ GOOD = {
     f"{DOCTOR}/good.py": "# openreg_doctor and openreg-doctor look at openreg_x",
     ".github/workflows/release.yml": f"- uses: ./here\n- uses: owner/a@{COMMIT} # v12.0.1\n      id-token: write",
     ".github/workflows/site.yml": "      id-token: write",
+    ".github/workflows/relay.yml": f"- uses: owner/a/part@{COMMIT} # main\n      id-token: write",
 }
 
 

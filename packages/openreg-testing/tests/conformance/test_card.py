@@ -71,13 +71,30 @@ def card():
         ConformanceResult("events", "events::test_c", "skipped", "not claimed"),
         ConformanceResult("events", "events::test_d", "expected failure", "known"),
     ]
-    return Card("npu", "2.13.0", results, [of_operators(False, abs={}, add={"forward": "off"})])
+    return Card("npu", "2.13.0", "1f2e", results, [of_operators(False, abs={}, add={"forward": "off"})])
 
 
-def test_the_relay_gets_sums_and_names(card):
+def test_the_relay_gets_the_commit_sums_and_failures(card):
     relay = card.relay()
-    assert {name: relay[name] for name in ("passed", "failed", "skipped")} == {"passed": 2, "failed": 2, "skipped": 2}
-    assert json.loads(relay["failed_tests_json"]) == ["streams::test_b", "operators::add::float32"]
+    assert set(relay) == {"delivery-id", "test-results", "failed-tests-detail"}
+    assert relay["delivery-id"] == "1f2e"
+    assert relay["test-results"] == {"passed": 2, "failed": 2, "skipped": 2}
+    assert relay["failed-tests-detail"] == [
+        {"name": "streams::test_b", "classname": "streams", "message": "it is <wrong>", "duration": 0.0},
+        {"name": "operators::add::float32", "classname": "operators", "message": "forward: off", "duration": 0.0},
+    ]
+
+
+@pytest.mark.parametrize(("count", "reason", "is_whole"), [(3, "é" * 2000, True), (2000, "wrong", False)])
+def test_what_the_relay_gets_is_within_its_limits(count, reason, is_whole):
+    results = [ConformanceResult("streams", f"streams::test_{number}", "failed", reason) for number in range(count)]
+    relay = Card("npu", "2.13.0", results=results).relay()
+    listed = relay["failed-tests-detail"]
+    assert relay["test-results"]["failed"] == count
+    assert (len(listed) == count) == is_whole
+    assert [failed["name"] for failed in listed] == [result.name for result in results[: len(listed)]]
+    assert all(0 < len(failed["message"].encode()) <= 1024 for failed in listed)
+    assert len(json.dumps(listed, indent=2)) < 131072
 
 
 def test_problems_are_those_of_tests_and_operators(card):
@@ -90,7 +107,7 @@ def test_nothing_run_is_a_problem():
 
 def test_a_suite_without_a_tested_test_is_a_problem_that_names_the_way_out():
     skipped = ConformanceResult("events", "events::test_c", "skipped", "no events here")
-    card = Card("npu", "2.13.0", [skipped], suites=("events",))
+    card = Card("npu", "2.13.0", results=[skipped], suites=("events",))
     (problem,) = card.problems()
     assert problem.startswith("events: all 1 tests were skipped")
     assert 'skip = "..."' in problem
@@ -99,7 +116,7 @@ def test_a_suite_without_a_tested_test_is_a_problem_that_names_the_way_out():
 
 def test_a_suite_that_the_manifest_excludes_is_no_problem_and_not_called_right():
     excluded = ConformanceResult("events", "events::test_c", "skipped", "not claimed", excluded=True)
-    card = Card("npu", "2.13.0", [excluded], suites=("events",))
+    card = Card("npu", "2.13.0", results=[excluded], suites=("events",))
     assert card.problems() == []
     assert card.conclusion() == "nothing was tested: all 1 tests were skipped"
 

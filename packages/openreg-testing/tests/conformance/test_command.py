@@ -65,7 +65,8 @@ def test_a_run_writes_its_scorecard_in_every_form(kit, tmp_path):
     assert document["counts"]["operators"] == {"passed": 1}
     assert set(document["counts"]["dlpack"]) == {"passed"}
     relay = json.loads((tmp_path / "relay.json").read_text("utf-8"))
-    assert relay["passed"] == len(document["tests"])
+    assert relay["test-results"]["passed"] == len(document["tests"])
+    assert len(relay["delivery-id"]) == 40
     assert "dlpack::test_a_tensor_tells_its_device" in (tmp_path / "card.html").read_text("utf-8")
     again = ("--device", "openreg", "--import", "planted", "--suite", "dlpack", "--compare", "card.json")
     done = kit("conformance", *again, PLANTED="dlpack_device")

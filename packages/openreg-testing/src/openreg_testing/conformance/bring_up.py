@@ -42,7 +42,7 @@ class Setup:
         from .operators import device_under_test
 
         device_under_test.set_device(self.device, self.manifest)
-        return {"torch": torch.__version__, "devices": count}
+        return {"torch": torch.__version__, "commit": torch.version.git_version or "", "devices": count}
 
 
 def _count(device: str, imports: tuple[str, ...]) -> int:

@@ -18,6 +18,11 @@ from .operators.scorecard import Scorecard
 
 SCHEMA = "openreg-testing conformance 1"
 Status = Literal["passed", "failed", "expected failure", "skipped"]
+# The limits in bytes of what the CI relay gets about failed tests: of a message, and of the whole list. GitHub indents
+# the list, and the action reads it from an environment variable, for which Linux's execve() allows 131072 bytes.
+_RELAY_MESSAGE = 1024
+_RELAY_LIST = 60_000
+
 STATUSES: tuple[Status, ...] = ("passed", "failed", "expected failure", "skipped")
 
 
@@ -42,6 +47,7 @@ class Card:
 
     device: str
     torch: str
+    commit: str = ""  # PyTorch's commit from which torch was built
     results: list[ConformanceResult] = field(default_factory=list)
     operators: list[Scorecard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # problems that belong to no single test
@@ -102,14 +108,28 @@ class Card:
         }
 
     def relay(self) -> dict[str, Any]:
-        """Returns the counts that PyTorch's CI relay accepts from a backend's own CI."""
-        total = Counter(result.status for result in self.all_results())
-        failed = [result.name for result in self.all_results() if result.status == "failed"]
+        """Returns what PyTorch's CI relay accepts from a backend's own CI, by the names of its action's inputs.
+
+        The action is ``.github/actions/cross-repo-ci-relay-callback`` of pytorch/test-infra. ``delivery-id`` is the
+        commit that was tested, as a nightly run reports it. A message that is too long is cut (RFC-0054), and a list of
+        failed tests that is too long ends early. The counts are those of all tests.
+        """
+        results = self.all_results()
+        failed: list[dict[str, Any]] = []
+        left = _RELAY_LIST
+        for result in (result for result in results if result.status == "failed"):
+            message = result.reason.encode()[:_RELAY_MESSAGE].decode(errors="ignore")
+            detail = {"name": result.name, "classname": result.suite, "message": message, "duration": result.seconds}
+            left -= len(json.dumps(detail)) + len(", ")
+            if left < 0:
+                break
+            failed.append(detail)
+        total = Counter(result.status for result in results)
+        skipped = total["skipped"] + total["expected failure"]
         return {
-            "passed": total["passed"],
-            "failed": total["failed"],
-            "skipped": total["skipped"] + total["expected failure"],
-            "failed_tests_json": json.dumps(failed),
+            "delivery-id": self.commit,
+            "test-results": {"passed": total["passed"], "failed": total["failed"], "skipped": skipped},
+            "failed-tests-detail": failed,
         }
 
 

@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     scorecard = kit.add_argument_group("the scorecard")
     scorecard.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
     scorecard.add_argument("--html", type=Path, metavar="FILE", help="write all results as an HTML page")
-    scorecard.add_argument("--relay", type=Path, metavar="FILE", help="write the counts for PyTorch's CI relay")
+    scorecard.add_argument("--relay", type=Path, metavar="FILE", help="write what PyTorch's CI relay accepts")
     scorecard.add_argument("--compare", type=Path, metavar="OLD.json", help="list changes since that scorecard")
     scorecard.add_argument("--verbose", action="store_true", help="list the skipped tests with their reasons")
     random_calls = commands.add_parser(
@@ -194,7 +194,7 @@ def _conformance(options: argparse.Namespace) -> int:
 def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processes: Processes) -> Card:
     """Runs the selected tests and returns their results."""
     found = _probe(setup, processes)
-    card = cards.Card(setup.device, found["torch"])
+    card = cards.Card(setup.device, found["torch"], found["commit"])
     if options.pytorch_tests is not None:
         how: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "shard": options.shard}
         _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
@@ -261,7 +261,7 @@ def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None)
     if options.html is not None:
         cards.write_html(card, options.html)
     if options.relay is not None:
-        options.relay.write_text(json.dumps(card.relay(), indent=1), "utf-8")
+        options.relay.write_text(json.dumps(card.relay()) + "\n", "utf-8")
     return PROBLEMS if card.problems() else PASSED
 
 
