@@ -324,10 +324,12 @@ def onnx(session: nox.Session) -> None:
 
 @nox.session
 def libraries(session: nox.Session) -> None:
-    """What libraries know by name stands where a page of the guide says, and the ways out work (-- -k safetensors)."""
+    """Libraries train on the device, and what they know by name stands where the guide says (-- -k safetensors)."""
     here = package_session(session)
-    tools = ("accelerate==1.15.0", "safetensors==0.8.0", "transformers==5.23.0", "pytest>=8.3", "pytest-timeout>=2.3")
-    here.install("openreg-meta", *tools)
+    tools = ("accelerate==1.15.0", "safetensors==0.8.0", "transformers==5.24.0", "pytest>=8.3", "pytest-timeout>=2.3")
+    # torchtitan imports triton, and does not require it.
+    trainers = ("lightning==2.6.6", "torchao==0.18.0", "torchtitan==0.3.0", "triton")
+    here.install("openreg-meta", "openreg-compile", "openreg-distributed", *tools, *trainers)
     here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "libraries"), *session.posargs)
 
 

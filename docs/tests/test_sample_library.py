@@ -142,4 +142,4 @@ def test_the_sanitizer_names_the_missing_wait_of_a_test_that_asserts_a_shape(che
     done = run(f"python -m pytest -p no:cacheprovider --device openreg --sanitize tests/{file}", broken, {})
     assert done.returncode == 1, done.stdout + done.stderr
     assert "openreg-sanitizer: race: two accesses to the same memory have no order" in done.stdout
-    assert re.search(r"missing: torch\.openreg\.\w+\(\)\.wait_stream\(", done.stdout)
+    assert re.search(r"missing: torch\.accelerator\.current_stream\(\)\.wait_stream\(", done.stdout)

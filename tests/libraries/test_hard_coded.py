@@ -31,6 +31,8 @@ PLACES = {
     "accelerate/utils/modeling.py:816": "torch.cuda.device_count()",
     "accelerate/state.py:182": "ACCELERATE_TORCH_DEVICE",
     "transformers/training_args.py:1778": "is_torch_bf16_gpu_available()",
+    "lightning/fabric/utilities/device_parser.py:219": "CUDAAccelerator.is_available()",
+    "torchtitan/models/common/config_utils.py:99": "sdpa is no longer supported",
     "torch/utils/dlpack.py:168": "kDLCUDA",
     "torch/distributed/_shard/sharded_tensor/_ops/tensor_ops.py:54": "torch.cuda.current_device()",
     "torch/nn/attention/flex_attention.py:2091": "supported_devices",
