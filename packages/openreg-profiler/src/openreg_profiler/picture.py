@@ -14,15 +14,19 @@ from openreg_profiler.trace import Slice, TraceFile, TraceFileError
 
 # The largest number of boxes that a reader can distinguish.
 MOST = 400
-# The color of a box, by Kineto's category.
+# The color of a box, by Kineto's category. The contrast of a name in it is at least 4.5, also in the guide's dark mode.
 COLORS = {
     "kernel": "#4c78a8",
-    "gpu_memcpy": "#f58518",
+    "gpu_memcpy": "#fa963c",
     "gpu_memset": "#eeca3b",
     "cpu_op": "#bab0ac",
-    "privateuse1_runtime": "#54a24b",
+    "privateuse1_runtime": "#66b55c",
 }
-COLLECTIVE = "#b279a2"
+COLLECTIVE = "#c48cb3"
+# The size of a name in a box, and of the legend, in points.
+_SMALL = 9
+# The number of letters of that size that fit in the width of the picture.
+_LETTERS = 90
 _HEIGHT = 0.8
 # The minimum width of a box as a part of the picture, because the white edge would hide a narrower one.
 _NARROWEST = 1 / 300
@@ -177,7 +181,7 @@ def _name_time(axes: Any, span: float) -> None:
 
 def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, fill: str) -> None:
     """Writes a name into its box, shortened if necessary, unless the box is too narrow."""
-    room = int((end - begin) / span * 110)
+    room = int((end - begin) / span * _LETTERS)
     if room >= min(len(text), 4):
         shown = text if len(text) <= room else text[: room - 1] + "…"
         # The other colors are too light for white text, and become too dark for it on a page in dark mode.
@@ -185,7 +189,15 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
         # The hatches of a wait would cross the text.
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if fill == "white" else None
         axes.text(
-            (begin + end) / 2, height, shown, ha="center", va="center", fontsize=7, color=color, bbox=box, clip_on=True
+            (begin + end) / 2,
+            height,
+            shown,
+            ha="center",
+            va="center",
+            fontsize=_SMALL,
+            color=color,
+            bbox=box,
+            clip_on=True,
         )
 
 
@@ -204,6 +216,7 @@ def _draw_arrows(axes: Any, trace: TraceFile, rows: list[TrackRow], first: float
             xy=(end - first, below - edge),
             xytext=(begin - first, above + edge),
             arrowprops={"arrowstyle": "->", "color": "#555555", "linewidth": 0.6, "linestyle": style},
+            zorder=0.5,  # behind the boxes of rows between the two, whose names it would cross
         )
 
 
@@ -219,7 +232,7 @@ def _draw_memory(axes: Any, trace: TraceFile, first: float, last: float) -> None
         axes.step(times, [*sizes, sizes[-1]] if sizes else [0], where="post", label=f"openreg:{device}")
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
-    axes.legend(loc="lower right", fontsize=7, frameon=False)
+    axes.legend(loc="lower right", fontsize=_SMALL, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
