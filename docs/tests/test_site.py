@@ -154,6 +154,12 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site):
     assert "OPENREG_<wbr>LAUNCH_<wbr>BLOCKING<" in table
 
 
+def test_inline_code_breaks_behind_a_slash_and_not_inside_an_option(site):
+    text = (site / "testing" / "races.html").read_text("utf-8").partition("</table>")[2]
+    assert "include/<wbr>openreg/<wbr>runtime/<wbr>tool_hooks.h<" in text
+    assert '<span class="pre option-name">--sanitize</span>' in text
+
+
 def article(site, page):
     return BeautifulSoup((site / page).read_text("utf-8"), "html.parser").find("article")
 

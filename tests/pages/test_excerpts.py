@@ -355,9 +355,9 @@ def test_a_file_counts_once_however_many_parts_pass_it():
     header = ENGINE.replace(".cpp", ".h")
     parts = [Part("host", "returned", {ADD: 1, LAUNCH: 1, header: 1}), Part("device", "idle", {LAUNCH: 1, ENGINE: 1})]
     assert summary(parts).splitlines()[2:] == [
-        "| packages/openreg-ops/csrc | 1 | 0 | 1 |",
-        "| packages/openreg-runtime/csrc/driver/engine | 1 | 1 | 1 |",
-        "| packages/openreg-runtime/include/openreg/runtime | 0 | 1 | 1 |",
+        "| `packages/openreg-ops/csrc` | 1 | 0 | 1 |",
+        "| `packages/openreg-runtime/csrc/driver/engine` | 1 | 1 | 1 |",
+        "| `packages/openreg-runtime/include/openreg/runtime` | 0 | 1 | 1 |",
         "| together | 2 | 2 | 3 |",
     ]
 

@@ -71,7 +71,7 @@ def summary(parts: list[Part]) -> str:
     names = sorted({name for part in parts for name in part.files})
     rows: dict[str, list[str]] = {}
     for name in names:
-        rows.setdefault(Path(name).parent.as_posix(), []).append(name)
+        rows.setdefault(f"`{Path(name).parent.as_posix()}`", []).append(name)
     lines = ["| folder | sources | headers | a source and its header as one |", "|---|---:|---:|---:|"]
     for title, chosen in [*rows.items(), ("together", names)]:
         headers = sum(name.endswith(".h") for name in chosen)
