@@ -1,7 +1,10 @@
 /* Finds the page of a message that a reader pastes, although no page has the numbers and names of the reader's program.
 
 Sphinx lists the pages that have all words of a query. Where there is none, or the query is as long as a message, this
-lists the pages that have the most of its words. A word counts the more, the fewer pages have it. */
+lists the pages that have the most of its words. A word counts the more, the fewer pages have it.
+
+Sphinx also lists each parameter of a C function above the pages, which is 26 lines for "stream". This leaves them out.
+*/
 "use strict";
 
 const pagesWithAllWords = Search.performTermsSearch;
@@ -22,3 +25,8 @@ Search.performTermsSearch = (words, excluded) => {
   }
   return [...pages.values()].sort((one, other) => other[4] - one[4]).slice(0, MOST_PAGES);
 };
+
+const allObjects = Search.performObjectSearch;
+
+Search.performObjectSearch = (word, others) =>
+  allObjects(word, others).filter(([, , , description]) => !description.startsWith("C function parameter"));

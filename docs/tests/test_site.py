@@ -116,6 +116,14 @@ def test_the_search_finds_a_message_that_has_words_of_the_readers_own(site, tmp_
     assert "using/troubleshooting.html" in [link["href"].partition("#")[0] for link in found[:3]]
 
 
+@needs_browser
+def test_the_search_lists_functions_but_not_each_parameter_that_has_a_name(site, tmp_path):
+    found = in_browser(f"{(site / 'search.html').as_uri()}?q=stream", tmp_path).select("#search-results li")
+    shown = [entry.get_text() for entry in found]
+    assert any("Python function" in text for text in shown), shown
+    assert [text for text in shown if "C function parameter" in text] == []
+
+
 def names(index):
     """The names of functions, settings and the like in the index."""
     return [entry[4] for entries in index["objects"].values() for entry in entries]
