@@ -46,6 +46,7 @@ def refused(what, work, message):
 line = torch.arange(5.0, device="pocket")
 refused("an output that overlaps an input", lambda: line[1:].add_(line[:-1]), "single memory location")
 refused("a mix of devices", lambda: a @ y.t(), "Expected all tensors to be on the same device")
+refused("a product of booleans", lambda: (a > 0) @ (b > 0).t(), "aten::mm: not implemented for 'Bool'")
 refused("relu of integers", lambda: torch.relu(torch.ones(2, dtype=torch.int, device="pocket")), "for 'Int'")
 refused("a wrong shape", lambda: a @ b, "mat1 and mat2 shapes")
 

@@ -5,16 +5,22 @@
 #include <ATen/native/Resize.h>
 #include <ATen/ops/add_cpu_dispatch.h>
 #include <ATen/ops/add_meta.h>
+#include <ATen/ops/add_ops.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/addmm_meta.h>
+#include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 #include <ATen/ops/mm_meta.h>
+#include <ATen/ops/mm_ops.h>
 #include <ATen/ops/mul_cpu_dispatch.h>
 #include <ATen/ops/mul_meta.h>
+#include <ATen/ops/mul_ops.h>
 #include <ATen/ops/remainder_cpu_dispatch.h>
 #include <ATen/ops/remainder_meta.h>
+#include <ATen/ops/remainder_ops.h>
 #include <ATen/ops/threshold_backward_cpu_dispatch.h>
 #include <ATen/ops/threshold_backward_meta.h>
+#include <ATen/ops/threshold_backward_ops.h>
 #include <torch/library.h>
 
 #include "dtypes.h"
@@ -83,13 +89,14 @@ void check_device(const at::Tensor& tensor, c10::Device device) {
 
 void check_device(const at::Scalar& /*number*/, c10::Device /*device*/) {}
 
-// The out= overload of an operator, made of its meta function, the CPU's kernel, and the dtypes that the kernel takes.
-template <class Meta, auto kernel, auto takes, class... Operands>
+// The out= overload of an operator, made of its meta function, its entry in at::_ops, which has its name for errors,
+// the CPU's kernel, and the dtypes that the kernel takes.
+template <class Meta, class Operator, auto kernel, auto takes, class... Operands>
 at::Tensor& structured(Operands... operands, at::Tensor& out) {
   (check_device(operands, out.device()), ...);
   Described<Meta> described(out);
   described.meta(operands...);
-  check_dtype("this operator", described.dtype(), takes);
+  check_dtype(Operator::name, described.dtype(), takes);
   launch(out.device(), [arguments = std::make_tuple(keep(operands)...), to = host_view(out)]() mutable {
     std::apply([&to](auto&... kept) { kernel(kept..., to); }, arguments);
   });
@@ -110,14 +117,17 @@ using S = const at::Scalar&;
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   using namespace at::meta;
-  library.impl("add.out", &structured<structured_add_Tensor, &at::cpu::add_outf, is_common, T, T, S>);
-  library.impl("mul.out", &structured<structured_mul_Tensor, &at::cpu::mul_outf, is_common, T, T>);
+  namespace cpu = at::cpu;
+  namespace op = at::_ops;
+  library.impl("add.out", &structured<structured_add_Tensor, op::add_out, &cpu::add_outf, is_common, T, T, S>);
+  library.impl("mul.out", &structured<structured_mul_Tensor, op::mul_out, &cpu::mul_outf, is_common, T, T>);
   library.impl("remainder.Tensor_out",
-               &structured<structured_remainder_Tensor, &at::cpu::remainder_outf, is_real, T, T>);
-  library.impl("mm.out", &structured<MatrixProduct, &at::cpu::mm_outf, is_number, T, T>);
-  library.impl("addmm.out", &structured<structured_addmm, &at::cpu::addmm_outf, is_number, T, T, T, S, S>);
+               &structured<structured_remainder_Tensor, op::remainder_Tensor_out, &cpu::remainder_outf, is_real, T, T>);
+  library.impl("mm.out", &structured<MatrixProduct, op::mm_out, &cpu::mm_outf, is_number, T, T>);
+  library.impl("addmm.out", &structured<structured_addmm, op::addmm_out, &cpu::addmm_outf, is_number, T, T, T, S, S>);
   library.impl("threshold_backward.grad_input",
-               &structured<structured_threshold_backward, &at::cpu::threshold_backward_outf, is_real, T, T, S>);
+               &structured<structured_threshold_backward, op::threshold_backward_grad_input,
+                           &cpu::threshold_backward_outf, is_real, T, T, S>);
 }
 
 }  // namespace
