@@ -13,6 +13,7 @@ from openreg_doctor.projects.names import Names, ProjectError
 
 NAMES = Names("torch-aurora", "aurora")
 GUARD, PROJECT = "csrc/guard.cpp", "pyproject.toml"
+HEADER, DRIVER = "csrc/driver.h", "csrc/driver.cpp"
 
 
 @pytest.fixture
@@ -154,16 +155,95 @@ def test_a_file_that_the_author_deleted_stays_deleted(folder, capsys):
     assert updated(folder) == 0
 
 
-def test_the_functions_that_a_driver_of_the_authors_has_to_define_are_named_last(folder, capsys):
-    (folder / "csrc/driver.cpp").unlink()
+def own_driver(folder, *definitions):
+    """Puts a driver of the author's in the place of the template's."""
+    (folder / DRIVER).unlink()
+    (folder / "csrc/chip.cpp").write_text("\n".join(definitions), "utf-8")
+
+
+OWN_DRIVER = (
+    "// auroraStreamCreate(int device) {",
+    "int auroraGetDeviceCount(void) { return 1; }",
+    "void auroraMemGetInfo(int device, size_t* free, size_t* total) noexcept {}",
+    "void* auroraMalloc(int device, size_t nbytes)\n{ return chip_malloc(device, nbytes); }",
+    "void auroraFree(int device, void* memory) {}",
+    "void auroraMemcpy(void* destination, const void* source, size_t nbytes) {",
+    '  auroraStreamLast(stream);\n  if (auroraStreamIsDone(stream, 1)) {\n  }\n  log("auroraStreamWait() {");\n}',
+    "uint64_t auroraLaunch(auroraStream* stream, void (*kernel)(void*), void* argument) {}",
+)
+
+
+def test_each_update_ends_with_the_functions_that_the_driver_lacks_until_it_defines_them(folder, capsys):
+    own_driver(folder, *OWN_DRIVER)
+    missing = (
+        "auroraMallocHost, auroraFreeHost, auroraStreamCreate, auroraStreamLast, auroraStreamIsDone, auroraStreamWait"
+    )
     assert updated(folder, "--step", 6) == 1
-    *_, last = capsys.readouterr().err.splitlines()
-    assert last.startswith("csrc/driver.h: your own driver has to define what is new in it: auroraMallocHost, aurora")
-    header = (folder / "csrc/driver.h").read_text("utf-8")
-    new = last.rpartition(": ")[2].split(", ")
-    assert all(f"{name}(" in header for name in new)
-    assert not {"auroraMalloc", "auroraFree", "auroraMemcpy"} & set(new)
-    assert "auroraLaunch" in new
+    head, *_, last = capsys.readouterr().err.splitlines()
+    assert (
+        last == f"{HEADER}: it declares functions that no file in csrc defines, and that your driver has to: {missing}"
+    )
+    before = texts(folder)
+    for _ in range(2):
+        assert updated(folder) == 1
+        assert capsys.readouterr().err.splitlines() == [head, last]
+    assert texts(folder) == before
+    with (folder / "csrc/chip.cpp").open("a", encoding="utf-8") as driver:
+        driver.writelines(f"int {name}() {{}}\n" for name in missing.split(", "))
+    assert updated(folder) == 0
+    assert capsys.readouterr().out == "up to date\n"
+
+
+def test_a_function_that_the_author_adds_to_the_header_is_missing_too(folder, capsys):
+    replace(
+        folder / HEADER, "int auroraGetDeviceCount(void);", "int auroraGetDeviceCount(void);\nint auroraReset(void);"
+    )
+    assert updated(folder) == 1
+    assert capsys.readouterr().err.splitlines()[-1].endswith(": auroraReset")
+
+
+@pytest.mark.parametrize("step", range(files.FIRST, files.LAST + 1))
+def test_the_driver_of_each_step_defines_what_its_header_declares(folder, step, capsys):
+    assert updated(folder, "--step", step) == 0
+    (folder / DRIVER).unlink()
+    assert updated(folder) == 1
+    header = (folder / HEADER).read_text("utf-8")
+    missing = capsys.readouterr().err.splitlines()[-1].rpartition(": ")[2].split(", ")
+    assert len(missing) == (5 if step < 6 else 12)
+    assert all(f"{name}(" in header for name in missing)
+
+
+def test_without_a_header_of_the_driver_nothing_is_missing(folder, capsys):
+    for file in (HEADER, DRIVER):
+        (folder / file).unlink()
+    assert updated(folder) == 0
+    assert capsys.readouterr().out == "up to date\n"
+
+
+def test_an_update_of_the_drivers_header_shows_the_functions_and_comments_that_changed(folder, capsys):
+    first, rest = "// Allocates memory of a device, aligned to 64 bytes.", " Returns NULL where there is not enough."
+    functions = "void* auroraMalloc(int device, size_t nbytes);\nvoid auroraFree(int device, void* memory);"
+    pretend_older(folder, HEADER, f"{first}{rest}", first)
+    replace(folder / HEADER, "#pragma once", "#pragma once\n// Mine.")
+    assert updated(folder) == 0
+    shown = [" " + line for line in functions.splitlines()]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{HEADER}: merged with your changes",
+        f"{HEADER}: what changed of its functions and their comments:",
+        "--- as it was written",
+        "+++ update",
+        "@@ -1,3 +1,3 @@",
+        f"-{first}",
+        f"+{first}{rest}",
+        *shown,
+        "updated; now build and test",
+    ]
+
+
+def test_an_update_that_leaves_the_drivers_header_alone_shows_nothing_of_it(folder, capsys):
+    pretend_older(folder, PROJECT, 'version = "0.1.0"', 'version = "0.0.9"')
+    assert updated(folder) == 0
+    assert HEADER not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("changed", [False, True])

@@ -17,7 +17,6 @@ from . import files, names, update
 from .names import Names, ProjectError
 
 DONE, DECISIONS, WRONG_USE = 0, 1, 2  # the exit statuses
-DRIVER = "csrc/driver.cpp"  # which the author of a backend replaces
 
 _STEPS = """\
 steps, each with what the ones before it have:
@@ -33,7 +32,8 @@ steps, each with what the ones before it have:
 _UPDATE = """\
 Brings the project of a backend to what this version of openreg-doctor writes. Your changes
 stay: a file that both sides changed is merged, and what cannot be merged is marked in it.
-The exit status is 0, or 1 if you have to decide about a file, or 2 with an error.
+The exit status is 0, or 1 if you have to decide about a file or your driver lacks a function
+of csrc/driver.h, or 2 with an error.
 """
 _WRITTEN = """\
 wrote {count} files into {folder}, the project of step {step}; README.md says what is next
@@ -176,8 +176,11 @@ def _update(options: argparse.Namespace) -> int:
     }.items():
         for path in paths:
             print(f"{path}: {what}")
+    if update.HEADER in planned.texts:
+        print(f"{update.HEADER}: what changed of its functions and their comments:")
+        print(update.changed_contracts(before, after))
     _print_notes([_other_release(after.files)])
-    decisions = _decisions(planned, before, after)
+    decisions = _decisions(planned, before, after, update.undefined_functions(options.folder, after.names))
     if decisions:
         sys.stdout.flush()  # what is last on a terminal is last in a file, too
         print("updated; decide about these, then build and test:", *decisions, sep="\n", file=sys.stderr)
@@ -186,8 +189,13 @@ def _update(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _decisions(planned: update.Update, before: files.Project, after: files.Project) -> list[str]:
-    """Returns a line for each file about which the author has to decide, some with a diff."""
+def _decisions(
+    planned: update.Update, before: files.Project, after: files.Project, undefined: Sequence[str]
+) -> list[str]:
+    """Returns a line for each file about which the author has to decide, some with a diff.
+
+    The last line names the undefined functions, if there are some.
+    """
     lines = []
     for path in planned.conflicts:
         lines.append(f"{path}:{update.marked(planned.texts[path])}: CONFLICT: {update.DECIDE}")
@@ -195,9 +203,9 @@ def _decisions(planned: update.Update, before: files.Project, after: files.Proje
     for path in planned.deleted:
         lines.append(f"{path}: you deleted it, and the update changes it; what you have instead may need the same:")
         lines.append(update.changes(before, after, path))
-    missing = update.new_functions(before, after) if DRIVER in (*planned.deleted, *planned.conflicts) else []
-    if missing:
-        lines.append(f"csrc/driver.h: your own driver has to define what is new in it: {', '.join(missing)}")
+    if undefined:
+        declares = "it declares functions that no file in csrc defines, and that your driver has to"
+        lines.append(f"{update.HEADER}: {declares}: {', '.join(undefined)}")
     return lines
 
 

@@ -20,11 +20,14 @@ from pathlib import Path
 from shutil import which
 
 from .files import RECORD, Project, record_of
-from .names import ProjectError
+from .names import Names, ProjectError
 
 DECIDE = "decide what stays, and delete the lines with <<<<<<<, |||||||, ======= and >>>>>>>"
+HEADER = "csrc/driver.h"  # which declares what a driver of the author's has to define
 # Without "=======", which may underline a heading.
 _MARK = re.compile(r"(?m)^(?:<<<<<<<|\|\|\|\|\|\|\||>>>>>>>) ")
+# Parameters, also such as void (*kernel)(void*), whose parentheses are at most two deep.
+_IN_PARENTHESES = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 
 
 @dataclass
@@ -67,11 +70,35 @@ def changes(before: Project, after: Project, path: str) -> str:
     return "".join(difflib.unified_diff(old, new, "as it was written", "update"))
 
 
-def new_functions(before: Project, after: Project) -> list[str]:
-    """Returns the functions that the header of the driver declares after an update and did not before."""
-    names = re.compile(rf"(?m)^(?!//).*\b({before.names.substituted('pocket')}[A-Z]\w*)\(")
-    old, new = (names.findall(project.files["csrc/driver.h"]) for project in (before, after))
-    return [name for name in dict.fromkeys(new) if name not in old]
+def changed_contracts(before: Project, after: Project) -> str:
+    """Returns each paragraph of the driver's header that the template changed, whole, as a diff.
+
+    So a function stands with its comment, which says what callers expect of it.
+    """
+    old, new = (project.files.get(HEADER, "").split("\n\n") for project in (before, after))
+    removed = "\n\n".join(paragraph for paragraph in old if paragraph not in new).splitlines()
+    added = "\n\n".join(paragraph for paragraph in new if paragraph not in old).splitlines()
+    every_line = len(removed) + len(added)
+    diff = difflib.unified_diff(removed, added, "as it was written", "update", n=every_line, lineterm="")
+    return "\n".join(diff)
+
+
+def undefined_functions(folder: Path, names: Names) -> list[str]:
+    """Returns the functions that a project's driver header declares, and that no file in its folder `csrc` defines."""
+    header = _read(folder / HEADER)
+    if header is None:
+        return []
+    function = rf"\b({names.substituted('pocket')}[A-Z]\w*)\s*\("
+    declared = re.findall(function, _code(header))
+    sources = [path.read_text("utf-8", "replace") for path in (folder / "csrc").rglob("*") if path.is_file()]
+    definition = rf"{function}{_IN_PARENTHESES}\)\s*(?:noexcept\s*)?{{"
+    defined = {name for source in sources for name in re.findall(definition, _code(source))}
+    return [name for name in dict.fromkeys(declared) if name not in defined]
+
+
+def _code(text: str) -> str:
+    """Returns C or C++ without its comments and the content of its strings."""
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', " ", text, flags=re.DOTALL)
 
 
 def _plan_file(update: Update, path: str, base: str | None, now: str | None, new: str | None) -> None:
