@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shows one operator of each kind; the exit status tells whether all of it is right."""
 
+import itertools
 import warnings
 
 import torch
@@ -74,6 +75,19 @@ with warnings.catch_warnings(record=True) as caught:
 assert "expanded tensors" in str(caught[0].message)
 print("masked_fill is made of its in-place overload")
 
+z = torch.randn(2, 3, 4)
+w = z.to("pocket")
+choices = [None, *(list(dims) for length in range(4) for dims in itertools.permutations(range(3), length))]
+sums = [w.nansum(dims) for dims in choices]  # all are launched before the host waits for one
+stacks = [torch.stack([w] * count, -1) for count in range(1, 20)]
+for ours, dims in zip(sums, choices, strict=True):
+    close(ours, z.nansum(dims))
+for count, ours in enumerate(stacks, 1):
+    close(ours, torch.stack([z] * count, -1))
+close(y.nansum(0, True, dtype=torch.double), x.nansum(0, True, dtype=torch.double))
+close(torch.stack([y, y > 1]), torch.stack([x, x > 1]))
+print("a kernel owns the lists that it reads")
+
 close(y.isfinite(), x.isfinite())
 with Calls() as calls:
     y.isfinite()
@@ -108,6 +122,9 @@ def rejected(what, work, message):
 rejected("a weight on the CPU", lambda: norm(y, (3,), torch.ones(3), None, 1e-5), "expected all tensors on pocket:0")
 rejected("a weight of another size", lambda: norm(y, (3,), y[0, :2], None, 1e-5), "sizes [3]")
 rejected("a wrong shape", lambda: norm(y, (2,), None, None, 1e-5), "whose last sizes are [2]")
+rejected("a dimension that is there twice", lambda: y.nansum([0, 0]), "dim 0 appears multiple times")
+rejected("a list with a tensor on the CPU", lambda: torch.stack([y, x]), "expected all tensors on pocket:0")
+rejected("a list of different sizes", lambda: torch.stack([y, y[0]]), "stack expects each tensor to be equal size")
 rejected("a mask of numbers", lambda: y.masked_fill(y, 7), "a mask of dtype Bool")
 flags = torch.zeros(4, dtype=torch.bool, device="pocket")
 rejected("a mask that is part of the operand", lambda: flags[1:].masked_fill_(flags[:-1], True), "memory location")

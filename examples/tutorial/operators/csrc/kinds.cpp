@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One operator of each kind that the steps do not show. docs/operators/any_backend.md explains them.
+// One operator of each kind that the steps do not show. The page "Add any operator to your backend" of openreg's guide
+// explains them.
 #include <ATen/AccumulateType.h>
 #include <ATen/Dispatch.h>
 #include <ATen/MemoryOverlap.h>
@@ -14,13 +15,17 @@
 #include <ATen/ops/dense_dim_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/frexp_cpu_dispatch.h>
 #include <ATen/ops/is_coalesced_native.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/masked_fill_cpu_dispatch.h>
+#include <ATen/ops/nansum.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sparse_dim_native.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/sum_meta_dispatch.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -238,6 +243,44 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
   return self;
 }
 
+// Lists refer to memory of the caller, which may be gone when the kernel runs: the kernel owns copies.
+
+// A tensor without data, with which PyTorch checks operands and computes what a result is like.
+at::Tensor without_data(const at::Tensor& tensor) {
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+}
+
+// A list of numbers that may be missing: nansum. Without it all dimensions are summed, as with an empty one.
+at::Tensor nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                  std::optional<c10::ScalarType> dtype) {
+  at::nansum(at::empty({1}, self.options().device(at::kCPU)), {}, false, dtype);  // its error for a dtype, here
+  const c10::DeviceGuard guard(self.device());
+  const at::Tensor described = at::meta::sum(without_data(self), dims, keepdim, dtype);  // has the same sizes and dtype
+  at::Tensor output = at::empty(described.sizes(), described.options().device(self.device()));
+  std::vector<int64_t> kept = dims.has_value() ? dims->vec() : std::vector<int64_t>();
+  launch(self.device(), [kept = std::move(kept), keepdim, dtype, from = host_view(self), to = host_view(output)] {
+    to.copy_(at::nansum(from, kept, keepdim, dtype));
+  });
+  return output;
+}
+
+// A list of tensors: stack.
+at::Tensor stack(at::TensorList tensors, int64_t dim) {
+  const c10::Device device = tensors.front().device();
+  const c10::DeviceGuard guard(device);
+  std::vector<at::Tensor> kept, operands;
+  for (const at::Tensor& tensor : tensors) {
+    check_device("stack", tensor, device);
+    check_dtype("stack", tensor.scalar_type(), is_common);
+    kept.push_back(host_view(tensor));
+    operands.push_back(without_data(tensor));
+  }
+  const at::Tensor described = at::stack(operands, dim);
+  at::Tensor output = at::empty_strided(described.sizes(), described.strides(), described.options().device(device));
+  launch(device, [kept = std::move(kept), dim, to = host_view(output)] { to.copy_(at::stack(kept, dim)); });
+  return output;
+}
+
 // A composite operator in one launch instead of several: isfinite. It has no derivative that could get lost.
 at::Tensor isfinite(const at::Tensor& self) {
   at::isfinite(at::empty({1}, self.options().device(at::kCPU)));  // its error for a dtype, here as one of the call
@@ -277,6 +320,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("native_layer_norm_backward", TORCH_FN(layer_norm_backward));
   library.impl("frexp.Tensor_out", TORCH_FN(frexp_out));
   library.impl("masked_fill_.Scalar", TORCH_FN(masked_fill));
+  library.impl("nansum", TORCH_FN(nansum));
+  library.impl("stack", TORCH_FN(stack));
   library.impl("isfinite", TORCH_FN(isfinite));
   library.impl("nonzero", TORCH_FN(nonzero));
   // PyTorch's function looks for the elements by operators, such as nonzero. The cast chooses one of two of its name.
