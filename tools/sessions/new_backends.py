@@ -12,6 +12,7 @@ from tools.sessions.wheelhouse import Wheelhouse
 
 # Package, device and step: the first step that is offered, the one that is the default, and the last.
 BACKENDS = (("borealis_backend", "borealis", 3), ("torch-aurora", "aurora", 7), ("torch-zephyr", "zephyr", 9))
+WITH_OPERATORS = "torch-zephyr"  # gets the operators of each kind, too, whose check is then one of its tests
 NEEDS = ("openreg-doctor", "openreg-testing")
 TUTORIAL = "torch-pocket"  # PyTorch has room for one backend, and the tutorial's may be installed
 
@@ -29,6 +30,8 @@ def run_new_backends(session: nox.Session, wheelhouse: Wheelhouse) -> None:
             session.run("python", "-m", "pip", "uninstall", "--yes", TUTORIAL, *(name for name, _, _ in BACKENDS))
             new = ("python", "-m", "openreg_doctor", "new", package, "--device", device, "--step", str(step))
             session.run(*new, "--folder", str(folder))
+            if package == WITH_OPERATORS:
+                session.run("python", "-m", "openreg_doctor", "operators", str(folder))
             with session.chdir(folder):
                 session.run("python", "-m", "pip", "install", "--no-build-isolation", "--no-deps", ".")
                 # With -c and --rootdir, as the folder lies in this repository, whose settings are others.

@@ -6,6 +6,8 @@ That such a project builds, and passes its own tests, is shown by `nox -s tutori
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import PurePosixPath
 
 import pytest
@@ -126,10 +128,25 @@ def test_the_operators_of_each_kind_are_added_under_the_projects_names(without_t
     included = re.findall(r'#include "(\w+\.h)"', texts["csrc/kinds.cpp"])
     assert included
     assert {f"csrc/{name}" for name in included} < before
+    named = re.findall(r"[\w./-]+/[\w.-]+\.(?:md|py|cpp|toml)", "".join(texts.values()))
+    assert [path for path in named if path not in before] == []
     (tmp_path / "csrc/kinds.cpp").write_text("// mine\n", "utf-8")
     assert run(["operators", str(tmp_path)], "python -m openreg_doctor") == 2
     assert "kinds.cpp is there already; rename or delete it first" in capsys.readouterr().err
     assert (tmp_path / "csrc/kinds.cpp").read_text("utf-8") == "// mine\n"
+
+
+def test_the_tests_of_a_project_run_the_check_of_the_added_operators(without_torch, tmp_path):
+    assert new("torch-aurora", "--device", "aurora", "--folder", tmp_path) == 0
+    assert run(["operators", str(tmp_path)], "python -m openreg_doctor") == 0
+    for name in ("check.py", "check_operators.py"):
+        (tmp_path / name).write_text(f"raise SystemExit('{name} has run')", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml", "--rootdir", "."]
+    tests = [*command, "tests/test_backend.py", "-k", "test_the_checks_of_the_device_pass"]
+    done = subprocess.run(tests, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 failed" in done.stdout
+    assert "check.py has run" in done.stdout
+    assert "check_operators.py has run" in done.stdout
 
 
 def test_the_operators_of_each_kind_need_the_step_that_has_their_headers(without_torch, tmp_path, capsys):

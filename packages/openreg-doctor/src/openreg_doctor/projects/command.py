@@ -89,7 +89,8 @@ def _parser(typed: str) -> argparse.ArgumentParser:
     newer.add_argument("--step", type=_step, metavar="N", help="a later step (default: that of the project)")
     more = commands.add_parser(
         "operators",
-        description="Adds an operator of each kind to a project, under its names, as csrc/kinds.cpp. It is yours then.",
+        description="Adds an operator of each kind to a project, under its names, as csrc/kinds.cpp, and their check, "
+        "which the project's tests run. Both are yours then.",
     )
     more.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="default: this one")
     return parser
@@ -223,5 +224,5 @@ def _operators(options: argparse.Namespace) -> int:
     for path, text in written.items():
         update.write(options.folder / path, text)
         print(f"wrote {path}")
-    print("now build, and run: python check_operators.py")
+    print("now build, and run: python -m pytest tests, which also run check_operators.py")
     return DONE
