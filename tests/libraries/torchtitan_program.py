@@ -20,26 +20,7 @@ STEPS = 6
 def write_assets():
     """Writes texts, and a tokenizer for them, where torchtitan's configuration looks for its own."""
     numbers = random.Random(0)
-    words = [
-        "the",
-        "a",
-        "cat",
-        "dog",
-        "sat",
-        "ran",
-        "on",
-        "under",
-        "mat",
-        "tree",
-        "and",
-        "then",
-        "it",
-        "was",
-        "red",
-        "blue",
-        "big",
-        "small",
-    ]
+    words = ["the", "cat", "dog", "sat", "ran", "on", "under", "mat", "and", "then", "it", "was", "red", "blue"]
     texts = [" ".join(numbers.choice(words) for _ in range(400)) for _ in range(100)]
     data, assets = Path("tests/assets/c4_test"), Path("tests/assets/tokenizer")
     data.mkdir(parents=True)
