@@ -29,6 +29,13 @@ def test_the_new_package_keeps_every_rule_and_nothing_else_changes(checkout, nam
         assert not re.search(rf"openreg(-|_|::)example|example_scale|{new_package.DESCRIPTION}", text), path
 
 
+def test_two_new_packages_keep_every_rule_together(checkout):
+    for name in ("openreg-tally", "openreg-event-log2"):
+        new_package.create(checkout, name, DESCRIPTION)
+    assert providers.write(checkout) == []
+    assert [problem for check in repo_checks.CHECKS for problem in check(checkout)] == []
+
+
 def test_it_gains_its_subsets(checkout):
     new_package.create(checkout, "openreg-tally", DESCRIPTION)
     found = packages.discover(checkout)

@@ -24,6 +24,7 @@ SHARED = {
     "Finding": "public in the doctor and in the sanitizer, whose C++ has its form",
     "Frame": "Python's form of the sanitizer's",
     "Graph": "the driver's, and PyTorch's class on it",
+    "LaunchCounter": "the observer of templates/package, in each package that was made from it",
     "Life": "Python's form of the sanitizer's",
     "NullWarningHandler": "the same class; runtime and ops share public headers only",
     "Stream": "the driver's, and PyTorch's class on it",
