@@ -110,6 +110,7 @@ def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoloa
     assert python(f"import {first}\n{IMPORT_ALL}{names}", autoload) == python(f"{IMPORT_ALL}{names}", autoload)
 
 
+@needs_a_device
 def test_the_plugins_add_the_names_that_they_declare_and_no_other():
     code = f"""
 from importlib.metadata import EntryPoint
