@@ -83,7 +83,7 @@ def _awaited(stream: StreamId, frame: Frame, access: Access, *, is_second: bool)
     return _default(stream) if stream.is_default else _name(stream, frame, access, is_second=is_second)
 
 
-def _entered(stream: StreamId, frame: Frame, access: Access) -> str:
+def _ran_on(stream: StreamId, frame: Frame, access: Access) -> str:
     """Returns an expression for the stream of a first access in one of its frames, which may have ended.
 
     If no variable is known there, the expression is that of the ``with`` block around the frame's line.
@@ -216,7 +216,7 @@ def _record_stream(finding: Finding, hint: str) -> Advice:
     """
     first = _first(finding)
     tensor = _assignment(finding.first_life.allocated)
-    frames = [(frame, _entered(_stream(first), frame, first)) for frame in user_frames(first.origin)]
+    frames = [(frame, _ran_on(_stream(first), frame, first)) for frame in user_frames(first.origin)]
     frames = [(frame, stream) for frame, stream in frames if stream]
     if tensor is not None:
         made_in = (tensor.frame.file, tensor.frame.function)

@@ -22,10 +22,15 @@ def _parse(source: str) -> ast.Module:
         return ast.Module([], [])
 
 
+def _source(frame: Frame) -> str:
+    """Returns the text of a frame's file, or an empty text if it has none."""
+    return "".join(linecache.getlines(frame.file))
+
+
 def _around(frame: Frame) -> list[ast.stmt | ast.expr]:
     """Returns the function of a frame, if it is in one, and what in it surrounds the frame's line, outermost first."""
     found: list[ast.stmt | ast.expr] = []
-    node: ast.AST | None = _parse("".join(linecache.getlines(frame.file)))
+    node: ast.AST | None = _parse(_source(frame))
     while node is not None:
         if isinstance(node, _Function) and getattr(node, "name", "<lambda>") == frame.function:
             found.clear()
@@ -58,7 +63,7 @@ def mentions(frame: Frame, variable: str) -> bool:
 
 def module_of_streams(frame: Frame) -> str:
     """Returns the module by which a frame's file names streams: ``torch.accelerator`` if it does not name openreg's."""
-    source = "".join(linecache.getlines(frame.file))
+    source = _source(frame)
     return "torch.accelerator" if "torch.accelerator" in source and "torch.openreg" not in source else "torch.openreg"
 
 
@@ -95,7 +100,7 @@ def entering(frame: Frame, stream: str) -> StreamBlock | None:
         found = [block for block, value in entered if ast.unparse(value) == stream]
         found += [block for block in blocks if any(not _is_of_torch(item.context_expr) for item in block.items)]
         return StreamBlock(stream, *_lines(found[0])) if found else None
-    module = _parse("".join(linecache.getlines(frame.file)))
+    module = _parse(_source(frame))
     named = [(block, value) for block, value in entered if isinstance(value, ast.Name | ast.Attribute)]
     for block, value in named:
         is_argument = all(value is not item.context_expr for item in block.items)

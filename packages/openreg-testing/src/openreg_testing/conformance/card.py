@@ -18,12 +18,12 @@ from .operators.scorecard import Scorecard
 
 SCHEMA = "openreg-testing conformance 1"
 Status = Literal["passed", "failed", "expected failure", "skipped"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "expected failure", "skipped")
+
 # The limits in bytes of what the CI relay gets about failed tests: of a message, and of the whole list. GitHub indents
 # the list, and the action reads it from an environment variable, for which Linux's execve() allows 131072 bytes.
 _RELAY_MESSAGE = 1024
 _RELAY_LIST = 60_000
-
-STATUSES: tuple[Status, ...] = ("passed", "failed", "expected failure", "skipped")
 
 
 @dataclass(frozen=True)
