@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import torch
@@ -209,7 +210,7 @@ def attention_of_parts(rank: int, size: int) -> None:
 
 
 def random_numbers(rank: int, size: int) -> None:
-    """DTensor draws: replicas are those of one process, no two shards are alike, and all ranks go on alike."""
+    """DTensor draws: rows of a matrix are those of one process, no two shards are alike, and all ranks go on alike."""
     from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
     mesh = init_device_mesh("openreg", (size,))
@@ -219,23 +220,24 @@ def random_numbers(rank: int, size: int) -> None:
         "init": lambda tensor: nn.init.kaiming_uniform_(tensor),
         "dropout": lambda tensor: functional.dropout(tensor, 0.5),
     }
-    for name, draw in draws.items():
+    for (name, draw), dtype in itertools.product(draws.items(), (torch.bfloat16, torch.float32, torch.float64)):
         # One process draws alone, and then the ranks together, from the same seed.
+        ones = torch.ones(8, 16, device="openreg", dtype=dtype)
         torch.manual_seed(3)
-        alone = draw(torch.ones(8, 16, device="openreg"))
+        alone = draw(ones.clone())
         after = torch.rand(4, device="openreg")
         for placement in (Replicate(), Shard(0), Shard(1)):
-            together = distribute_tensor(torch.ones(8, 16, device="openreg"), mesh, [placement])
+            together = distribute_tensor(ones, mesh, [placement])
             torch.manual_seed(3)
             drawn = draw(together)
             assert isinstance(drawn, DTensor)
             assert drawn.placements == (placement,)
             whole = drawn.full_tensor()
-            assert torch.equal(torch.rand(4, device="openreg"), after), (name, placement)
-            if placement == Replicate():
-                assert torch.equal(whole, alone), name
+            assert torch.equal(torch.rand(4, device="openreg"), after), (name, dtype, placement)
+            if placement != Shard(1):  # DTensor gives a rank consecutive numbers, and columns are not consecutive
+                assert torch.equal(whole, alone), (name, dtype, placement)
             else:
-                assert not torch.equal(*whole.chunk(2, placement.dim)), (name, placement)
+                assert not torch.equal(*whole.chunk(2, placement.dim)), (name, dtype, placement)
                 assert (0.3 < (whole == 0).float().mean() < 0.7) == (name == "dropout")
 
 

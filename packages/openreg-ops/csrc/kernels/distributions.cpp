@@ -26,21 +26,21 @@ using RandomNumber = std::conditional_t<std::is_same_v<Value, double>, double, f
 template <class Value, class Make>
 void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
   using Number = RandomNumber<Value>;
-  fill_each<Value, kValuesPerCounter<Value>>(out, start, [make](const RandomBits& bits, size_t i) {
+  fill_each<Value, WordOf<Value>>(out, start, [make](auto word) {
     constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
-    return make(std::max(uniform_number<Number>(bits, i), kSmallest));
+    return make(std::max(uniform_number<Number>(word), kSmallest));
   });
 }
 
-// Fills `values`, of an even count, by the transform of Box and Muller, which computes two normal numbers from two
-// uniform ones (Annals of Mathematical Statistics 29, 1958).
-template <class Value, class Values>
-void draw_normal(const RandomBits& bits, Values& values, double mean, double deviation) {
+// Fills `values` by the transform of Box and Muller, which computes two normal numbers from two uniform ones (Annals of
+// Mathematical Statistics 29, 1958).
+template <class Value, class Words, class Values>
+void draw_normal(const Words& words, Values& values, double mean, double deviation) {
   using Number = RandomNumber<Value>;
   constexpr Number kTwoPi = static_cast<Number>(6.283185307179586476925286766559);
   for (size_t i = 0; i < values.size(); i += 2) {
-    const Number positive = 1 - uniform_number<Number>(bits, i);  // in (0, 1], so that its logarithm is finite
-    const Number angle = kTwoPi * uniform_number<Number>(bits, i + 1);
+    const Number positive = 1 - uniform_number<Number>(words[i]);  // in (0, 1], so that its logarithm is finite
+    const Number angle = kTwoPi * uniform_number<Number>(words[i + 1]);
     const Number radius = std::sqrt(-2 * std::log(positive)) * static_cast<Number>(deviation);
     values[i] = static_cast<Value>(radius * std::cos(angle) + static_cast<Number>(mean));
     values[i + 1] = static_cast<Value>(radius * std::sin(angle) + static_cast<Number>(mean));
@@ -59,8 +59,7 @@ constexpr uint64_t largest_integer() {
 
 template <class Value>
 void fill_integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
-  fill_each<Value, 2>(out, start, [range, from](const RandomBits& bits, size_t i) {
-    const uint64_t word = long_word(bits, i);
+  fill_each<Value, uint64_t>(out, start, [range, from](uint64_t word) {
     return static_cast<int64_t>((range == 0 ? word : word % range) + static_cast<uint64_t>(from));
   });
 }
@@ -69,19 +68,17 @@ void fill_integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, 
 
 void normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
-    fill_random<scalar_t, kValuesPerCounter<scalar_t>>(out, start,
-                                                       [mean, deviation](const RandomBits& bits, auto& values) {
-                                                         draw_normal<scalar_t>(bits, values, mean, deviation);
-                                                       });
+    fill_random<scalar_t, WordOf<scalar_t>>(out, start, [mean, deviation](const auto& words, auto& values) {
+      draw_normal<scalar_t>(words, values, mean, deviation);
+    });
   });
 }
 
 void log_normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "log_normal_", [&] {
-    constexpr int kCount = kValuesPerCounter<scalar_t>;
-    fill_random<scalar_t, kCount>(out, start, [mean, deviation](const RandomBits& bits, auto& values) {
-      std::array<RandomNumber<scalar_t>, kCount> logarithms;
-      draw_normal<RandomNumber<scalar_t>>(bits, logarithms, mean, deviation);
+    fill_random<scalar_t, WordOf<scalar_t>>(out, start, [mean, deviation](const auto& words, auto& values) {
+      std::array<RandomNumber<scalar_t>, kElementsPerStep> logarithms;
+      draw_normal<RandomNumber<scalar_t>>(words, logarithms, mean, deviation);
       for (size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<scalar_t>(std::exp(logarithms[i]));
       }
@@ -107,8 +104,8 @@ void cauchy(at::Tensor& out, runtime::PhiloxState start, double median, double s
 void geometric(at::Tensor& out, runtime::PhiloxState start, double p) {
   const double scale = std::log1p(-p);
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "geometric_", [&] {
-    fill_each<scalar_t, 4>(out, start, [scale](const RandomBits& bits, size_t i) {
-      const double number = (static_cast<double>(bits[i]) + 0.5) * 0x1p-32;
+    fill_each<scalar_t, uint32_t>(out, start, [scale](uint32_t word) {
+      const double number = (static_cast<double>(word) + 0.5) * 0x1p-32;
       return std::ceil(std::log(number) / scale);
     });
   });
@@ -116,8 +113,7 @@ void geometric(at::Tensor& out, runtime::PhiloxState start, double p) {
 
 void bernoulli(at::Tensor& out, runtime::PhiloxState start, double p) {
   AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, out.scalar_type(), "bernoulli_", [&] {
-    fill_each<scalar_t, 4>(
-        out, start, [p](const RandomBits& bits, size_t i) { return static_cast<double>(bits[i]) * 0x1p-32 < p; });
+    fill_each<scalar_t, uint32_t>(out, start, [p](uint32_t word) { return static_cast<double>(word) * 0x1p-32 < p; });
   });
 }
 

@@ -13,7 +13,7 @@
 
 namespace openreg::ops::kernels {
 
-// Kernels that fill a tensor of any strides, with at most one step of the generator (128 bits) for each element -------
+// Kernels that fill a tensor of any strides, with one step of the generator for four elements -------------------------
 
 // Fill a tensor of a floating-point dtype. For log_normal(), mean and deviation are those of the logarithm.
 void normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation);

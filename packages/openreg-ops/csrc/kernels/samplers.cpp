@@ -16,9 +16,10 @@ namespace openreg::ops::kernels {
 
 namespace {
 
-// The random numbers of one element: a subsequence of the Philox generator, whose number is the element's index plus 1.
-// Launches use different offsets, and other random kernels use subsequence 0. So no two elements share numbers if an
-// element uses at most kSamplerSteps steps of four words. The probability that a sampler needs more is below 1e-30.
+// The random numbers of one element: a subsequence of the Philox generator, whose number is the element's index plus 2.
+// Launches use different offsets, and other random kernels use subsequences 0 and 1. So no two elements share numbers
+// if an element uses at most kSamplerSteps steps of four words. The probability that a sampler needs more is below
+// 1e-30.
 //
 // Satisfies UniformRandomBitGenerator, for the distributions of <random>. Not thread-safe.
 class ElementRandom {
@@ -26,7 +27,7 @@ class ElementRandom {
   using result_type = uint32_t;
 
   ElementRandom(runtime::PhiloxState start, int64_t element)
-      : engine_(start.seed(), static_cast<uint64_t>(element) + 1, start.offset()) {}
+      : engine_(start.seed(), static_cast<uint64_t>(element) + 2, start.offset()) {}
 
   static constexpr uint32_t min() { return 0; }
   static constexpr uint32_t max() { return std::numeric_limits<uint32_t>::max(); }

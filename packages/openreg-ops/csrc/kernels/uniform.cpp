@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uniform random numbers. Each counter value of the generator gives two or four elements.
+// Uniform random numbers.
 #include "kernels/uniform.h"
 
 #include <algorithm>
@@ -11,25 +11,24 @@ namespace openreg::ops::raw {
 
 namespace {
 
-constexpr int64_t kCountersPerRange = 4096;
+constexpr int64_t kStepsPerRange = 4096;
 
 template <class Value>
 void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
-  constexpr int64_t kPerCounter = kValuesPerCounter<Value>;
   auto* output = static_cast<Value*>(arguments.output);
   const int64_t count = element_count(arguments.axes);
   const bool dense = arguments.axes.empty() || (arguments.axes.size() == 1 && arguments.axes[0].strides[0] == 1);
   const auto from = arguments.from;
   const auto to = arguments.to;
-  for_each_item((count + kPerCounter - 1) / kPerCounter, kCountersPerRange, [&](int64_t index) {
-    const RandomBits bits = philox(seed, offset + static_cast<uint64_t>(index));
+  for_each_item(steps_for(count), kStepsPerRange, [&](int64_t index) {
+    const auto words = random_words<WordOf<Value>>(seed, offset + static_cast<uint64_t>(index));
     // Computes all numbers before it stores them, so that the compiler can vectorize this.
-    std::array<decltype(uniform_number<Value>(bits, 0)), kPerCounter> numbers;
+    std::array<decltype(uniform_number<Value>(0)), kElementsPerStep> numbers;
     for (size_t i = 0; i < numbers.size(); ++i) {
-      numbers[i] = uniform_number<Value>(bits, i);
+      numbers[i] = uniform_number<Value>(words[i]);
     }
-    const int64_t first = index * kPerCounter;
-    for (int64_t i = 0; i < std::min(kPerCounter, count - first); ++i) {
+    const int64_t first = index * kElementsPerStep;
+    for (int64_t i = 0; i < std::min<int64_t>(kElementsPerStep, count - first); ++i) {
       const auto value = static_cast<Value>(numbers[static_cast<size_t>(i)] * (to - from) + from);
       const int64_t place = dense ? first + i : offsets_at(arguments.axes, first + i)[0];
       // A value that was rounded up to `to` is replaced by `from`.

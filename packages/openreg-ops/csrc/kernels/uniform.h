@@ -17,8 +17,8 @@ struct UniformArguments {
   double to;
 };
 
-// `seed` and `offset` are the place in the Philox sequence at which the kernel begins to draw. The counter offset + i
-// gives the elements 4i to 4i + 3, or 2i and 2i + 1 of a double output, so the numbers do not depend on the threads.
+// `seed` and `offset` are the place in the Philox sequence at which the kernel begins to draw. Step offset + i gives
+// the elements 4i to 4i + 3, so the numbers do not depend on the threads.
 void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset);
 
 }  // namespace openreg::ops::raw

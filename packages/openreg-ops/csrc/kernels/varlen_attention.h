@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "support/random_steps.h"
 
 namespace openreg::ops::kernels {
 
@@ -31,10 +32,10 @@ struct VarlenOptions {
   int64_t longest_key;          // the largest number of keys in a sequence
 };
 
-// Returns an upper bound of the steps of the random number generator (128 bits each) that dropout uses for one
+// Returns an upper bound of the steps of the random number generator (support/random_steps.h) that dropout uses for one
 // sequence.
 inline int64_t steps_of(const VarlenOptions& options, int64_t heads) {
-  return heads * options.longest * options.longest_key;
+  return steps_for(heads * options.longest * options.longest_key);
 }
 
 // Returns the options with which the kernels of attention.h compute each sequence, together with mask_of().

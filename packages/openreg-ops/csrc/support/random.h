@@ -10,19 +10,24 @@
 
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/generator.h"
+#include "support/random_steps.h"
 
 namespace openreg::ops {
 
 using MaybeGenerator = std::optional<at::Generator>;
 
 // Reserves `steps` steps of the generator, or of the default generator of the device, and returns where they start.
-inline runtime::PhiloxState reserve_random(const MaybeGenerator& generator, c10::DeviceIndex index, int64_t steps) {
+inline runtime::PhiloxState reserve_steps(const MaybeGenerator& generator, c10::DeviceIndex index, int64_t steps) {
   return runtime::generator_or_default(generator, index).reserve(static_cast<uint64_t>(steps));
 }
 
-// Reserves the steps with which the operator `name` fills `self`, one for each element. Throws c10::Error if `self` is
-// on another type of device, because the dispatcher also selects this backend for a CPU tensor with a generator of this
-// device.
+// Same as `reserve_steps()`, for a kernel that draws one number for each of `elements` elements.
+inline runtime::PhiloxState reserve_random(const MaybeGenerator& generator, c10::DeviceIndex index, int64_t elements) {
+  return reserve_steps(generator, index, steps_for(elements));
+}
+
+// Reserves the steps with which the operator `name` fills `self`. Throws c10::Error if `self` is on another type of
+// device, because the dispatcher also selects this backend for a CPU tensor with a generator of this device.
 inline runtime::PhiloxState reserve_random(const char* name, const at::Tensor& self, const MaybeGenerator& generator) {
   TORCH_CHECK(
       self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),

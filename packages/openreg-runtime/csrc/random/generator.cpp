@@ -25,10 +25,16 @@ namespace openreg::runtime {
 namespace {
 
 constexpr int64_t kStateSize = 2 * sizeof(uint64_t);
+constexpr uint64_t kNumbersPerStep = 4;  // numbers of 32 bits in the 128 bits of one value of the counter
+
+// Throws ValueError unless an offset is the place of a step.
+void check_offset(const char* function, uint64_t offset) {
+  TORCH_CHECK_VALUE(offset % kNumbersPerStep == 0, "torch.Generator.", function,
+                    "(): the offset of an openreg generator must be a multiple of ", kNumbersPerStep,
+                    ", as get_offset() returns it, but got ", offset);
+}
 
 #if OPENREG_TORCH_HAS_PHILOX_STATE
-constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in one of 128 bits
-
 // Makes a CPU tensor of one int64 with these bits.
 at::Tensor host_number(uint64_t bits) {
   at::Tensor tensor = at::detail::empty_cpu({1}, at::kLong);
@@ -60,8 +66,8 @@ PhiloxState Generator::reserve_locked(uint64_t count) {
   if (const uint64_t capture = capture_id(current_stream(device().index())); capture != 0) {
     return find_capture_random(capture)->reserve(*this, count);
   }
-  const PhiloxState start(state_->seed, state_->offset);
-  state_->offset += count;
+  const PhiloxState start(state_->seed, state_->step);
+  state_->step += count;
   return start;
 }
 
@@ -76,7 +82,7 @@ void Generator::check_not_capturing(const char* function) const {
 void Generator::set_current_seed(uint64_t seed) {
   check_not_capturing("manual_seed");
   state_->seed = seed;
-  state_->offset = 0;
+  state_->step = 0;
 }
 
 uint64_t Generator::current_seed() const {
@@ -91,12 +97,13 @@ uint64_t Generator::seed() {
 
 void Generator::set_offset(uint64_t offset) {
   check_not_capturing("set_offset");
-  state_->offset = offset;
+  check_offset("set_offset", offset);
+  state_->step = offset / kNumbersPerStep;
 }
 
 uint64_t Generator::get_offset() const {
   check_not_capturing("get_offset");
-  return state_->offset;
+  return state_->step * kNumbersPerStep;
 }
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
@@ -108,17 +115,19 @@ void Generator::set_state(const c10::TensorImpl& new_state) {
   TORCH_CHECK_VALUE(new_state.numel() == kStateSize, "torch.Generator.set_state(): expected the ", kStateSize,
                     " bytes of an openreg generator (seed and offset), but got ", new_state.numel(),
                     "; pass a state of a generator on an openreg device");
-  const auto* bytes = static_cast<const uint8_t*>(new_state.data());
-  std::memcpy(&state_->seed, bytes, sizeof(uint64_t));
-  std::memcpy(&state_->offset, bytes + sizeof(uint64_t), sizeof(uint64_t));
+  std::array<uint64_t, 2> fields;
+  std::memcpy(fields.data(), new_state.data(), kStateSize);
+  const auto [seed, offset] = fields;
+  check_offset("set_state", offset);
+  state_->seed = seed;
+  state_->step = offset / kNumbersPerStep;
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
   check_not_capturing("get_state");
   at::Tensor state = at::detail::empty_cpu({kStateSize}, at::kByte);
-  auto* bytes = state.data_ptr<uint8_t>();
-  std::memcpy(bytes, &state_->seed, sizeof(uint64_t));
-  std::memcpy(bytes + sizeof(uint64_t), &state_->offset, sizeof(uint64_t));
+  const std::array<uint64_t, 2> fields{state_->seed, state_->step * kNumbersPerStep};
+  std::memcpy(state.data_ptr(), fields.data(), kStateSize);
   return state.getIntrusivePtr();
 }
 
@@ -137,11 +146,11 @@ c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
 #if OPENREG_TORCH_HAS_PHILOX_STATE
 void Generator::philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) {
   const c10::Stream stream = current_stream(device().index());
-  const PhiloxState start = reserve_locked(increment / kNumbersPerBlock + (increment % kNumbersPerBlock != 0));
+  const PhiloxState start = reserve_locked(increment / kNumbersPerStep + (increment % kNumbersPerStep != 0));
   intragraph_offset = host_number(0);
   if (!is_capturing(stream)) {
     seed = host_number(start.seed());
-    offset = host_number(start.offset() * kNumbersPerBlock);
+    offset = host_number(start.offset() * kNumbersPerStep);
     return;
   }
   seed = device_number(device());
@@ -151,7 +160,7 @@ void Generator::philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& o
   operands.add(offset, orAccessWrite);
   const auto write = [start, seed_at = seed.data_ptr(), offset_at = offset.data_ptr()] {
     *static_cast<uint64_t*>(kernel_view(seed_at)) = start.seed();
-    *static_cast<uint64_t*>(kernel_view(offset_at)) = start.offset() * kNumbersPerBlock;
+    *static_cast<uint64_t*>(kernel_view(offset_at)) = start.offset() * kNumbersPerStep;
   };
   launch("torch.Generator.philox_state", stream, write, &operands);
 }
@@ -164,7 +173,7 @@ c10::DeviceType Generator::device_type() {
 Generator* Generator::clone_impl() const {
   auto copy = c10::make_intrusive<State>();
   copy->seed = state_->seed;
-  copy->offset = state_->offset;
+  copy->step = state_->step;
   return new Generator(device().index(), std::move(copy));
 }
 

@@ -21,10 +21,10 @@ namespace openreg::runtime {
 // replays. Thread-safe.
 class GraphRandomState {
  public:
-  // Reserves `count` numbers of 128 bits in every replay, and returns where they start. Keeps the generator alive as
-  // long as this object.
+  // Reserves `count` steps in every replay, and returns where they start. Keeps the generator alive as long as this
+  // object.
   PhiloxState reserve(Generator& generator, uint64_t count);
-  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the replay states. The caller
+  // Reserves the steps of one replay from each generator, and enqueues kernels that set the replay states. The caller
   // then enqueues the replay on the same stream. Blocks while the stream's queue is full, and releases the GIL while it
   // blocks.
   void begin_replay(c10::Stream stream);
@@ -32,11 +32,11 @@ class GraphRandomState {
   bool empty() const;
 
  private:
-  // A generator and the numbers that a replay draws from it.
+  // A generator and the steps that a replay draws from it.
   struct Source {
     c10::intrusive_ptr<Generator> generator;
     std::shared_ptr<ReplayPhiloxState> replay;
-    uint64_t count;  // numbers of 128 bits in one replay
+    uint64_t count;
   };
   mutable std::mutex mutex_;
   std::vector<Source> sources_;

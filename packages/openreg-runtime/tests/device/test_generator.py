@@ -79,13 +79,24 @@ def test_another_state_is_refused_and_changes_nothing(state, error, text):
     assert fields(generator.get_state()) == (7, 0)
 
 
+@pytest.mark.covers("generator.set_offset", "generator.set_state")
+@pytest.mark.parametrize("offset", [1, 2, 2**64 - 1])
+def test_an_offset_within_a_step_is_refused_and_changes_nothing(offset):
+    generator = torch.Generator("openreg").manual_seed(7)
+    state = torch.tensor(list(struct.pack("=QQ", 8, offset)), dtype=torch.uint8)
+    for change in (lambda: generator.set_offset(offset), lambda: generator.set_state(state)):
+        with pytest.raises(ValueError, match=f"multiple of 4.*{offset}"):
+            change()
+        assert fields(generator.get_state()) == (7, 0)
+
+
 @pytest.mark.covers("generator.clone_impl")
 def test_a_clone_goes_its_own_way():
     generator = torch.Generator("openreg:1").manual_seed(3)
     generator.set_offset(4)
     clone = generator.clone_state()
     assert (clone.device, fields(clone.get_state())) == (generator.device, (3, 4))
-    generator.set_offset(9)
+    generator.set_offset(12)
     assert clone.get_offset() == 4
 
 
@@ -121,14 +132,14 @@ def test_a_graph_safe_state_of_another_device_type_is_refused():
 @pytest.mark.skipif(not hasattr(torch.Generator, "philox_state"), reason="came with PyTorch 2.14")
 def test_a_place_in_the_sequence_is_reserved_as_tensors():
     generator = torch.Generator("openreg:1").manual_seed(-1)  # the largest seed, which does not fit into an int64
-    generator.set_offset(3)
+    generator.set_offset(12)
     reserved = [generator.philox_state(count) for count in (0, 1, 4, 5)]
     for state in reserved:
         assert [(t.device.type, t.dtype, tuple(t.shape)) for t in state] == [("cpu", torch.int64, (1,))] * 3
     assert {seed.item() for seed, _, _ in reserved} == {-1}
     # Four numbers of 32 bits are one step of the counter.
     assert [offset.item() + within.item() for _, offset, within in reserved] == [12, 12, 16, 20]
-    assert generator.get_offset() == 7
+    assert generator.get_offset() == 28
 
 
 @pytest.mark.covers("generator.seed")
@@ -159,7 +170,7 @@ def test_each_device_has_its_default_generator():
 @pytest.mark.parametrize("seed_all", [torch.manual_seed, openreg.manual_seed_all])
 def test_seeding_all_seeds_every_device(seed_all):
     for generator in openreg.default_generators:
-        generator.set_offset(5)
+        generator.set_offset(20)
     seed_all(1234)
     assert [fields(state) for state in openreg.get_rng_state_all()] == [(1234, 0)] * 2
 
@@ -217,7 +228,7 @@ def test_fork_rng_restores_every_device():
     openreg.manual_seed_all(4)
     with torch.random.fork_rng(devices=range(2), device_type="openreg"):
         torch.manual_seed(99)
-        openreg.default_generators[1].set_offset(3)
+        openreg.default_generators[1].set_offset(12)
     assert [fields(state) for state in openreg.get_rng_state_all()] == [(4, 0)] * 2
 
 

@@ -166,7 +166,7 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
   at::Tensor seed = make_output({}, {}, plain.dtype(at::kLong));
   at::Tensor offset = make_output({}, {}, plain.dtype(at::kLong));
   const runtime::PhiloxState random =
-      dropout_p > 0 ? reserve_random(std::nullopt, device.index(), x.sequences() * steps_of(x.options, x.heads()))
+      dropout_p > 0 ? reserve_steps(std::nullopt, device.index(), x.sequences() * steps_of(x.options, x.heads()))
                     : runtime::PhiloxState(0, 0);
   launch(kEfficient, device, &efficient_kernel, query, key, value, bias, starts, key_starts, x.options, random, output,
          logsumexp, seed, offset);

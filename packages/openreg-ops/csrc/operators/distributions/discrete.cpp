@@ -94,7 +94,7 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
   const CurrentDeviceGuard current(device);
   at::Tensor out = make_output(at::infer_size(count.sizes(), probability.sizes()), {}, count.options().device(device));
   launch(kBinomial, device, &kernels::binomial, count, probability, out,
-         reserve_random(generator, device.index(), kernels::kSamplerSteps));
+         reserve_steps(generator, device.index(), kernels::kSamplerSteps));
   return out;
 }
 

@@ -60,7 +60,7 @@ at::Tensor sample(const at::Tensor& parameter, MaybeGenerator generator) {
                               "'; convert the parameters of the distribution with .float()");
   const OperandDeviceGuard device(kOp, parameter);
   at::Tensor out = make_output(parameter.sizes(), {}, parameter.options());
-  launch(kOp, device, kKernel, parameter, out, reserve_random(generator, device.index(), kernels::kSamplerSteps));
+  launch(kOp, device, kKernel, parameter, out, reserve_steps(generator, device.index(), kernels::kSamplerSteps));
   return out;
 }
 

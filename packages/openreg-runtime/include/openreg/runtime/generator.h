@@ -17,10 +17,10 @@
 namespace openreg::runtime {
 
 // The seed and offset at which the random numbers of one replay of a graph start. A task that is enqueued before the
-// replay sets them.
+// replay sets them. The offset counts steps, which are values of Philox's counter: each gives 128 random bits.
 struct ReplayPhiloxState {
   uint64_t seed;
-  uint64_t offset;  // in units of 128 bits
+  uint64_t offset;  // in steps
 };
 
 // The seed and offset at which the random numbers of a kernel start (source: at::PhiloxCudaState). The kernel captures
@@ -37,25 +37,27 @@ class PhiloxState {
 
  private:
   uint64_t seed_ = 0;
-  uint64_t offset_;  // in units of 128 bits; in a graph, the offset from the start of the replay
+  uint64_t offset_;                                  // in steps; in a graph, from the start of the replay
   std::shared_ptr<const ReplayPhiloxState> replay_;  // null outside of a graph
 };
 
 // A Philox generator. The host reserves a kernel's numbers at the launch, so results depend neither on the order of
-// tasks nor on the number of threads. get_state() returns 16 bytes: seed, then offset (source: the layout that
-// torch/distributed/tensor/_random.py reads).
+// tasks nor on the number of threads. The offset that PyTorch reads and sets counts numbers of 32 bits, of which a step
+// has four, so it is a multiple of 4 (source: CUDAGeneratorImpl). get_state() returns 16 bytes: seed, then offset.
+// torch/distributed/tensor/_random.py computes with both: it counts one number for each element of a tensor.
 class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  public:
   explicit Generator(c10::DeviceIndex index);
 
-  // Reserves `count` numbers of 128 bits for one launch on the current stream, and returns where they start. If the
-  // stream is capturing, reserves as many in each replay. Locks mutex_, so the caller must not hold it. Throws
-  // c10::Error if the capture was not begun by torch.accelerator.Graph.
+  // Reserves `count` steps for one launch on the current stream, and returns where they start. If the stream is
+  // capturing, reserves as many in each replay. Locks mutex_, so the caller must not hold it. Throws c10::Error if the
+  // capture was not begun by torch.accelerator.Graph.
   PhiloxState reserve(uint64_t count);
 
   // The functions below override c10::GeneratorImpl's. The caller holds mutex_ if threads share the generator.
   // Functions that read or set the offset or the state, or set the seed, throw c10::Error while the current stream is
-  // capturing, except graphsafe_get_state() and graphsafe_set_state().
+  // capturing, except graphsafe_get_state() and graphsafe_set_state(). set_offset() and set_state() throw ValueError,
+  // and change nothing, if the offset is not a multiple of 4.
   void set_current_seed(uint64_t seed) override;
   uint64_t current_seed() const override;
   uint64_t seed() override;
@@ -78,7 +80,7 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  private:
   struct State : c10::intrusive_ptr_target {
     uint64_t seed = c10::default_rng_seed_val;
-    uint64_t offset = 0;
+    uint64_t step = 0;
   };
 
   Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
