@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 
 import pytest
@@ -82,3 +83,14 @@ def test_large_copies_are_the_copy_engines_work(api: Api) -> None:
     assert {name: after[name] - before[name] for name in after} == {"compute": 1, "copy": 1}
     api.free(block)
     api.free_host(host)
+
+
+def test_a_short_copy_that_the_host_waits_for_does_not_wait_for_kernels_of_other_streams(api: Api, gate: Gate) -> None:
+    block, host, idle = api.malloc(4096), (ctypes.c_char * 4096)(), api.stream()
+    before = api.engine_stats()["copy"].tasks
+    gate.close(None)
+    api.copy_async(host, block, 4096, idle)  # blocks, because the memory is pageable
+    assert api.engine_stats()["copy"].tasks == before + 1
+    gate.open()
+    api.destroy_stream(idle)
+    api.free(block)

@@ -30,6 +30,7 @@ class Engine {
   EngineIndex index() const { return index_; }
   const char* name() const { return index_ == kCompute ? "compute" : "copy"; }
   ReadyQueue& ready() { return ready_; }
+  const ReadyQueue& ready() const { return ready_; }
 
   // Adds a stream, whose head this engine then executes, and wakes the engine.
   void make_ready(Stream& stream) {

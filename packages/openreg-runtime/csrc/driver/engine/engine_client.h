@@ -17,7 +17,8 @@ class EngineClient {
  public:
   // Selects the engine's next task. Returns the stream whose head it is, or null if there is no task for the engine.
   virtual Stream* next(Engine& engine) = 0;
-  // Executes and completes the stream's head. Releases the mutex while the task is executed.
+  // Executes and completes the stream's head on the calling thread, which is the engine's, or a host thread in its
+  // place. Releases the mutex while the task is executed.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
   // Returns the longest time for which the thread of an idle engine may sleep before it calls next() again, in
   // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep: before it executes tasks without

@@ -58,12 +58,22 @@ void EngineThreads::stop() {
   }
 }
 
+void EngineThreads::run_on_caller(Engine& engine, Stream& stream, Lock& lock) {
+  client_.run(engine, stream, lock);
+  if (!engine.ready().empty()) {
+    engine.wake();  // its thread was woken meanwhile, and found the engine in use
+  }
+  if (pauses_ > 0) {
+    paused_.notify_all();
+  }
+}
+
 void EngineThreads::run_engine(Engine& engine) {
   platform::name_thread(engine.index() == kCompute ? "openreg_compute" : "openreg_copy");
   is_engine_thread() = true;
   Lock lock = acquire(mutex_);
   while (!stopping_) {
-    Stream* stream = pauses_ > 0 ? nullptr : client_.next(engine);
+    Stream* stream = pauses_ > 0 || engine.is_running() ? nullptr : client_.next(engine);
     if (stream == nullptr) {
       engine.found_nothing();
       engine.spin(lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EngineThreads owns the threads that execute tasks: one for each engine, and a timer thread, which ends the delays of
-// streams (orStreamDelay()).
+// streams (orStreamDelay()). A host thread that waits for a short copy can execute it in the place of an engine's
+// thread.
 #pragma once
 
 #include <array>
@@ -39,6 +40,11 @@ class EngineThreads {
   void pause(Lock& lock);
   // Ends one pause(). Pauses of several threads may overlap; engines continue after the last resume().
   void resume();
+  // Returns true if a host thread may call run_on_caller() now: the engine is not paused, and has nothing to do.
+  bool is_free(const Engine& engine) const { return pauses_ == 0 && !engine.is_running() && engine.ready().empty(); }
+  // Executes and completes the stream's head, a copy, on the calling host thread in the place of the engine's own,
+  // which begins no task meanwhile. Releases the mutex while the copy is executed.
+  void run_on_caller(Engine& engine, Stream& stream, Lock& lock);
   // Ends and joins the threads. Each first completes the task that it executes. Locks the mutex.
   void stop();
 
@@ -55,7 +61,7 @@ class EngineThreads {
   const bool one_engine_;
   std::array<std::thread, kEngineCount> threads_;
   std::thread timer_;
-  std::condition_variable paused_;  // notified when an engine has executed a task while pauses_ > 0
+  std::condition_variable paused_;  // notified when a task was executed while pauses_ > 0
   int pauses_ = 0;                  // number of pause() calls without their resume()
   bool running_ = false;            // true between start() and stop()
   bool stopping_ = false;           // true from stop() on

@@ -2,6 +2,7 @@
 // ReadyQueue holds the streams that are ready: those whose head (oldest incomplete task) an engine can execute now.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <deque>
@@ -39,6 +40,9 @@ class ReadyQueue {
         call(*stream);
       }
     }
+  }
+  bool empty() const {
+    return std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.empty(); });
   }
   // Removes a stream, if the queue contains it.
   void remove(Stream& stream) { std::erase(level_of(stream), &stream); }

@@ -45,21 +45,19 @@ class CommandProcessor {
   // stream). `operands` are those of its launch; `replay` refers to the graph node that it replays.
   uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
                    const GraphNodeRef& replay = {}) {
-    Task& entry = stream.queue.push(task);
-    if (faults_.armed()) [[unlikely]] {
-      inject_fault(stream, entry);
-    }
-    ++pending_;
-    const uint64_t ticket = ++stream.submitted;
-    tracer_.submitted(stream, entry, operands, replay);
-    if (simulated_time_.is_on()) [[unlikely]] {
-      simulated_time_.enqueue(stream, tracer_.host_time(stream, entry));
-      tracer_.launched(entry, simulated_time_.host());
-    }
+    const uint64_t ticket = append(stream, task, operands, replay);
     if (!stream.busy) {
       advance(stream);
       settle();
     }
+    return ticket;
+  }
+  // Appends a copy to an idle stream, but passes it to no engine: the caller executes it, and then calls complete().
+  // Returns the ticket.
+  uint64_t enqueue_for_caller(Stream& stream, const Task& task) {
+    const uint64_t ticket = append(stream, task, {}, {});
+    stream.busy = true;
+    tracer_.reached_head(stream.queue.front());
     return ticket;
   }
   // Removes the head of a busy stream (one whose head was passed on), which is complete, then advances the stream and
@@ -72,6 +70,20 @@ class CommandProcessor {
   size_t pending() const { return pending_; }
 
  private:
+  uint64_t append(Stream& stream, const Task& task, const OperandSpan& operands, const GraphNodeRef& replay) {
+    Task& entry = stream.queue.push(task);
+    if (faults_.armed()) [[unlikely]] {
+      inject_fault(stream, entry);
+    }
+    ++pending_;
+    const uint64_t ticket = ++stream.submitted;
+    tracer_.submitted(stream, entry, operands, replay);
+    if (simulated_time_.is_on()) [[unlikely]] {
+      simulated_time_.enqueue(stream, tracer_.host_time(stream, entry));
+      tracer_.launched(entry, simulated_time_.host());
+    }
+    return ticket;
+  }
   void inject_fault(const Stream& stream, Task& task);
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);

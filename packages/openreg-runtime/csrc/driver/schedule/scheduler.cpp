@@ -15,6 +15,9 @@ namespace openreg::driver {
 
 namespace {
 
+// In bytes. A copy of this size takes less time than waking a sleeping thread.
+constexpr size_t kHostCopyLimit = size_t{64} << 10;
+
 std::unique_ptr<SeededOrder> make_order(const Settings& settings) {
   return settings.schedule_seed.has_value() ? std::make_unique<SeededOrder>(*settings.schedule_seed) : nullptr;
 }
@@ -79,9 +82,22 @@ void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, co
   CaptureManager::check_not_capturing(stream);
   const Device& device = *stream.device;
   wait_for_capacity(stream, lock);
-  const uint64_t resets = device.resets;  // submit() may release the mutex after it has enqueued the task
-  const uint64_t ticket = submit(stream, task, lock, operands);
+  const uint64_t resets = device.resets;  // the mutex may be released after the task was enqueued
+  uint64_t ticket = 0;
+  if (may_execute_here(stream, task)) {
+    threads_.start();
+    ticket = processor_.enqueue_for_caller(stream, task);
+    threads_.run_on_caller(engines_[kCopy], stream, lock);
+  } else {
+    ticket = submit(stream, task, lock, operands);
+  }
   wait_since(resets, stream, device, ticket, lock, nullptr);
+}
+
+// Kernels are excluded, because only one thread of the process may start OpenMP's parallel regions (Engines).
+bool Scheduler::may_execute_here(const Stream& stream, const Task& task) const {
+  return task.kind == Task::Kind::kCopy && task.copy.size <= kHostCopyLimit && !stream.busy &&
+         deferred_schedule_ == nullptr && threads_.is_free(engines_[kCopy]);
 }
 
 void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {

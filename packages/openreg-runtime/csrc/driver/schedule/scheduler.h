@@ -81,9 +81,10 @@ class Scheduler {
   // that is complete. Blocks while the stream is full. Throws as wait_for_capacity() does, and
   // Error(orErrorDeinitialized) while the process exits; the task is then not enqueued.
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
-  // Calls submit() and then blocks as wait() does. Throws as both do, and as CaptureManager::check_not_capturing()
-  // does. After an exception no engine will access the task's operands any more: the task was not enqueued, has been
-  // completed, or was dropped at process exit.
+  // Calls submit() and then blocks as wait() does. A short copy that no other task delays is executed by the calling
+  // thread, because waking an engine and this thread again would take many times as long. Throws as both do, and as
+  // CaptureManager::check_not_capturing() does. After an exception no engine will access the task's operands any more:
+  // the task was not enqueued, has been completed, or was dropped at process exit.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
   // Same as submit(), except that it enqueues nothing and returns false if it could block or would have to execute
   // deferred tasks. `task` must be a kernel: with launch_blocking(), the call returns false without looking at the kind
@@ -165,6 +166,7 @@ class Scheduler {
     }
   }
   bool run_deferred(Stream* stream, uint64_t ticket, Lock& lock);
+  bool may_execute_here(const Stream& stream, const Task& task) const;
   void record(Stream& stream, const Task& task, const OperandSpan& operands);
   void empty_all_queues(Lock& lock);
   void set_deferred_schedule(DeferredSchedule* schedule);

@@ -23,7 +23,9 @@ void TaskRunner::run(Engine& engine, Stream& stream, Lock& lock) {
   TaskResult result;
   result.begin = engine.running_since();
   lock.unlock();
-  current_device() = device.index;
+  if (is_engine_thread()) {
+    current_device() = device.index;  // that of a host thread is the program's
+  }
   Counters counters;
   Failure failure = execute(task, skip, counters);
   acquire(lock);

@@ -98,4 +98,39 @@ inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
   threads.stop();
 }
 
+inline void a_host_thread_takes_the_place_of_an_engines_thread() {
+  std::mutex mutex;
+  Stream stream;
+  Engines engines;
+  TimerQueue timer_queue;
+  FakeWork work;
+  EngineThreads threads(mutex, engines, timer_queue, work, false);
+  work.opened = false;
+  std::thread host([&] {
+    Lock lock = acquire(mutex);
+    threads.start();
+    CHECK(threads.is_free(engines[kCopy]));
+    threads.run_on_caller(engines[kCopy], stream, lock);
+  });
+  await(work.started, 1);
+  {
+    const Lock lock = acquire(mutex);
+    CHECK(!threads.is_free(engines[kCopy]) && threads.is_free(engines[kCompute]));
+    engines[kCopy].make_ready(stream);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time in which the engine could begin a task by mistake
+  CHECK(work.started == 1);
+  std::thread opener([&] { work.opened = true; });
+  {
+    Lock lock = acquire(mutex);
+    threads.pause(lock);
+    CHECK(work.done >= 1 && !engines.any_running());
+    threads.resume();
+  }
+  host.join();
+  opener.join();
+  await(work.done, 2);  // the engine's thread has begun the task that waited
+  threads.stop();
+}
+
 }  // namespace parts
