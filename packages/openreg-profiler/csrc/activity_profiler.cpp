@@ -38,7 +38,10 @@ void call_python(const char* function, const Arguments&... arguments) {
   }
   const pybind11::gil_scoped_acquire gil;
   try {
-    pybind11::module_::import("openreg_profiler._warnings").attr(function)(arguments...);
+    // The destructor of a trace is called by the garbage collector in any frame, also of code without built-ins, such
+    // as that by which collections.namedtuple makes a class. An import there would find no __import__.
+    const auto modules = pybind11::reinterpret_borrow<pybind11::dict>(PyImport_GetModuleDict());
+    modules["openreg_profiler._warnings"].attr(function)(arguments...);
   } catch (pybind11::error_already_set& error) {
     error.discard_as_unraisable("openreg_profiler");
   }

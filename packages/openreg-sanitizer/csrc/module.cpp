@@ -35,7 +35,10 @@ int run_report(void* /*argument*/) {
     return 0;
   }
   try {
-    py::module_::import("openreg_sanitizer._session").attr("report_new")();
+    // Not by an import: it would find no __import__ while the main thread runs code without built-ins, such as that by
+    // which collections.namedtuple makes a class.
+    const auto modules = py::reinterpret_borrow<py::dict>(PyImport_GetModuleDict());
+    modules["openreg_sanitizer._session"].attr("report_new")();
     return 0;
   } catch (py::error_already_set& error) {
     error.restore();

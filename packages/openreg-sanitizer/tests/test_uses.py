@@ -136,6 +136,16 @@ def test_a_block_raises_at_the_second_access():
     assert any(entry.name == "race" for entry in caught.traceback)
 
 
+def test_a_finding_is_reported_while_code_without_built_ins_runs(capfd):
+    x, side = torch.ones(4, device="openreg"), torch.openreg.Stream()
+    torch.openreg.synchronize()
+    with torch.openreg.sanitizer():
+        with torch.openreg.stream(side):
+            x.add_(1)
+        eval("read(2)", {"read": x.add, "__builtins__": {}})
+    assert capfd.readouterr().err.count("openreg-sanitizer: race:") == 1
+
+
 def test_a_block_writes_to_stderr(capfd):
     with torch.openreg.sanitizer() as session:
         for _ in range(3):

@@ -270,8 +270,8 @@ def test_an_index_out_of_range_surfaces_at_the_next_synchronization(index):
 
 def test_the_numbers_are_those_of_the_published_generator():
     torch.manual_seed(0)  # key and counter zero; the answer stands in the authors' own test vectors
-    number = torch.rand(1, dtype=torch.float64, device=DEVICE).item()
-    assert number == (((0x6627E8D5 << 32) | 0xE169C58D) >> 11) * 2.0**-53
+    numbers = torch.rand(4, device=DEVICE).tolist()
+    assert numbers == [(word >> 8) * 2.0**-24 for word in (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)]
 
 
 def test_a_strided_tensor_gets_the_numbers_of_its_elements_in_order():

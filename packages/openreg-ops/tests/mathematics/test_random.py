@@ -102,11 +102,13 @@ x = torch.randn(100_000, device="openreg")
 y = torch.rand(100_000, dtype=torch.float64, device="openreg")
 z = torch.randint(1000, (100_000,), device="openreg")
 d = torch.nn.functional.dropout(torch.ones(100_000, device="openreg"), 0.4)
-print(x.double().sum().item(), y.sum().item(), z.sum().item(), d.sum().item(), x[99_999].item())
+for drawn in (x, y, z, d):  # sums of floating-point numbers would depend on the number of threads
+    words = drawn.cpu().view(torch.int32).long()
+    print((words * torch.arange(len(words))).sum().item())
 """
     outputs = {run_python(code, OPENREG_NUM_THREADS=count).stdout for count in ("1", "2", "3")}
     assert len(outputs) == 1
-    assert len(outputs.pop().split()) == 5
+    assert len(outputs.pop().split()) == 4
 
 
 def test_the_schedule_does_not_change_the_numbers(run_python):

@@ -17,7 +17,7 @@ import openreg_runtime
 # This check precedes the native module, because that of another build would register with PyTorch or lack a symbol.
 openreg_runtime.require_matching_build(__name__)
 
-from openreg_profiler import _C, _auto_profile, profiler  # noqa: E402  (importing _C registers)
+from openreg_profiler import _C, _auto_profile, _warnings, profiler  # noqa: E402, F401  (_C registers, and calls _warnings)
 
 __all__ = ["profiler"]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Issues warnings about profiles that are not complete. They name the line of the program that uses the profiler.
 
-The native module (activity_profiler.cpp) calls the public functions.
+The native module (activity_profiler.cpp) calls the public functions, and needs this module to be imported already.
 """
 
 from __future__ import annotations
