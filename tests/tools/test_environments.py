@@ -151,6 +151,19 @@ def test_a_distribution_and_what_it_needs_are_linked_and_nothing_else(tmp_path):
     assert not (target / "bin" / "program").exists()
 
 
+def test_a_requirement_with_an_extra_brings_what_the_extra_needs(tmp_path):
+    """torch's CUDA builds require the libraries by extras of one distribution."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    installed(source, "torch", needs=("toolkit[first]", "toolkit[second]"))
+    installed(source, "toolkit", needs=("one; extra == 'first'", "two; extra == 'second'", "three; extra == 'third'"))
+    for name in ("one", "two", "three"):
+        installed(source, name)
+    site = installed(target, "other")
+    linked.link_distribution("torch", source, target)
+    linked_names = {path.name.removesuffix("-1.0.dist-info") for path in site.glob("*.dist-info")}
+    assert linked_names == {"one", "other", "toolkit", "torch", "two"}
+
+
 def test_what_is_not_installed_is_not_linked(tmp_path):
     installed(tmp_path / "source", "other")
     site = installed(tmp_path / "target", "third")

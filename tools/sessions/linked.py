@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -31,23 +30,30 @@ def link_distribution(name: str, source: Path, target: Path) -> None:
             _link_files(distribution, site)
 
 
-def needed_by(name: str, environment: Path) -> Iterator[Distribution]:
-    """Yields a distribution of an environment and all that it requires there; nothing if it is not installed."""
+def needed_by(name: str, environment: Path) -> list[Distribution]:
+    """Returns a distribution of an environment and all that it requires there; nothing if it is not installed.
+
+    A requirement can ask for extras, as those of torch's CUDA builds do: `cuda-toolkit[cudart]` requires a library.
+    """
     (site,) = environment.glob(SITE_PACKAGES)
     installed = {requirement_name(item.name): item for item in distributions(path=[str(site)])}
-    waiting, seen = [requirement_name(name)], set()
+    waiting = [Requirement(name)]
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, frozenset[str]]] = set()
     while waiting:
-        distribution = installed.get(waiting.pop())
-        if distribution is None or distribution.name in seen:
+        wanted = waiting.pop()
+        project = requirement_name(wanted.name)
+        key = (project, frozenset(wanted.extras))
+        if project not in installed or key in seen:
             continue
-        seen.add(distribution.name)
-        yield distribution
-        requirements = map(Requirement, distribution.requires or ())
+        seen.add(key)
+        found[project] = installed[project]
         waiting += [
-            requirement_name(item.name)
-            for item in requirements
-            if item.marker is None or item.marker.evaluate({"extra": ""})
+            item
+            for item in map(Requirement, installed[project].requires or ())
+            if item.marker is None or any(item.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras))
         ]
+    return list(found.values())
 
 
 def _link_files(distribution: Distribution, site: Path) -> None:
