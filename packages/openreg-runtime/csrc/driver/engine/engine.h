@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/lock.h"
+#include "base/spin_limit.h"
 #include "engine/ready_queue.h"
 #include "objects/device.h"
 #include "objects/stream.h"
@@ -50,7 +51,7 @@ class Engine {
   void stop();
   bool is_stopped() const { return stopped_; }
 
-  // Polls for wake() or stop(), for at most as long as waking a sleeping thread takes. Releases the mutex meanwhile.
+  // Polls for wake() or stop(), for as long as SpinLimit says. Releases the mutex meanwhile.
   void spin(Lock& lock);
   // Blocks until wake() or stop() was called, but for at most `longest` nanoseconds, where 0 means no limit. Returns at
   // once if wake() was called since found_nothing(). Releases the mutex while it blocks.
@@ -84,6 +85,7 @@ class Engine {
   uint64_t running_since_ = 0;
   uint64_t tasks_ = 0;
   uint64_t busy_nanoseconds_ = 0;
+  SpinLimit spin_limit_;
 };
 
 }  // namespace openreg::driver

@@ -286,18 +286,19 @@ void Scheduler::update_operands_wanted() {
   operands_wanted_.store(subscribers_.wants_operands() || captures_.any(), std::memory_order_relaxed);
 }
 
-// Polls without the mutex for about as long as waking this thread would take. Short tasks, such as reading one number,
-// are complete by then.
+// Polls without the mutex for as long as SpinLimit says. Short tasks are complete by then.
 void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
-  if (deferred_schedule_ != nullptr) {
+  const uint64_t longest = deferred_schedule_ != nullptr ? 0 : spin_limit_.next();
+  if (longest == 0) {
     return;
   }
   lock.unlock();
-  const uint64_t deadline = now() + kWakeNanoseconds;
+  const uint64_t deadline = now() + longest;
   while (stream.completed.load(std::memory_order_acquire) < ticket && now() < deadline) {
     platform::relax();
   }
   acquire(lock);
+  spin_limit_.record(stream.completed >= ticket);
 }
 
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {

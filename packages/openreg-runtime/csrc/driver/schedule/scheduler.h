@@ -29,6 +29,7 @@
 #include "base/faults.h"
 #include "base/lock.h"
 #include "base/settings.h"
+#include "base/spin_limit.h"
 #include "engine/engine_threads.h"
 #include "engine/engines.h"
 #include "memory/address_space.h"
@@ -197,6 +198,7 @@ class Scheduler {
   DeferredSchedule* deferred_schedule_;  // seeded_ or simulated_schedule_, or null; changes while all queues are empty
   TaskRunner task_runner_;
   EngineThreads threads_;
+  SpinLimit spin_limit_;  // of the host threads that wait
   std::atomic<bool> operands_wanted_{false};
   bool stopped_ = false;  // no task is executed any more
 };

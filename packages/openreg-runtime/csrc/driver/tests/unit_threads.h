@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/spin_limit.h"
 #include "engine/engine_threads.h"
 #include "unit_common.h"
 
@@ -96,6 +97,24 @@ inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
   }
   await(work.done, 2);
   threads.stop();
+}
+
+inline void polling_in_vain_is_given_up_and_tried_again() {
+  SpinLimit limit;
+  int waits = 0;
+  while (limit.next() != 0) {
+    limit.record(false);
+    CHECK(++waits < 100);
+  }
+  CHECK(waits > 1);  // a single long wait changes nothing
+  waits = 0;
+  while (limit.next() == 0) {
+    CHECK(++waits < 100);
+  }
+  limit.record(false);
+  CHECK(limit.next() == 0);
+  limit.record(true);
+  CHECK(limit.next() != 0);
 }
 
 inline void a_host_thread_takes_the_place_of_an_engines_thread() {
