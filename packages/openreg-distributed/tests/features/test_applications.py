@@ -3,6 +3,7 @@
 
 import applications
 import pytest
+from torch import distributed
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:torch")  # of what PyTorch deprecates in itself
 
@@ -51,7 +52,9 @@ def test_attention_over_parts_of_a_sequence_takes_no_mask(two):
 
 def test_what_pytorch_refuses_by_name_has_a_way_out(two):
     for told in two.run(applications.refusals):
-        assert told["bf16 hook"][0] == "TypeError"
+        # A build with NCCL accepts the hook for every group.
+        assert ("bf16 hook" in told) != distributed.is_nccl_available()
+        assert told.get("bf16 hook", ("TypeError", ""))[0] == "TypeError"
         assert told["monitored barrier"][0] == "ValueError"
 
 
@@ -81,8 +84,11 @@ def test_meshes(own, settings):
 def test_a_group_without_a_name(own):
     ranks = own(2, TEST_BACKEND="")
     for kind, text in ranks.run(applications.unnamed):
-        assert kind == "RuntimeError"
-        assert "Could not find backend type" in text
+        if distributed.is_nccl_available():  # such builds of PyTorch choose another default
+            assert (kind, text) == ("", "")
+        else:
+            assert kind == "RuntimeError"
+            assert "Could not find backend type" in text
     assert ranks.end() == [0, 0]
 
 

@@ -8,10 +8,10 @@
 
 namespace openreg::driver {
 
-// How long a thread that waits for another one polls before it sleeps: about as long as waking it takes, or not at all if
-// polling was in vain several times in a row. It is in vain if the other thread takes longer, or if it cannot run because
-// this one occupies the only core that is free. Then polling is tried again now and then. Guarded by the scheduler's
-// mutex.
+// How long a thread that waits for another one polls before it sleeps: about as long as waking it takes, or not at all
+// if polling was in vain several times in a row. It is in vain if the other thread takes longer, or if it cannot run
+// because this one occupies the only core that is free. Then polling is tried again now and then. Guarded by the
+// scheduler's mutex.
 class SpinLimit {
  public:
   // Returns the nanoseconds for which the next wait polls; 0 means that it sleeps at once.

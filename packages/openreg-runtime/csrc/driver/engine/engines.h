@@ -12,7 +12,8 @@ namespace openreg::driver {
 
 // The engines of the process. One compute engine serves all devices, because kernels are parallelized with OpenMP,
 // which is fast only if a single thread starts parallel regions. Large copies need no OpenMP and are executed by the
-// copy engine. Guarded by the scheduler's mutex.
+// copy engine, and so are short ones for which a host thread waits: by that thread, in the place of the engine's own.
+// Guarded by the scheduler's mutex.
 class Engines {
  public:
   // If `value` is true, the compute engine executes all tasks from now on, also those of the copy engine. A
