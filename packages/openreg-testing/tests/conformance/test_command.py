@@ -61,7 +61,7 @@ def test_a_run_writes_its_scorecard_in_every_form(kit, tmp_path):
     assert "no problems" in done.stdout
     document = json.loads((tmp_path / "card.json").read_text("utf-8"))
     assert document["device"] == "openreg"
-    assert document["torch"] == metadata.version("torch")
+    assert document["torch"].partition("+")[0] == metadata.version("torch").partition("+")[0]
     assert document["counts"]["operators"] == {"passed": 1}
     assert set(document["counts"]["dlpack"]) == {"passed"}
     relay = json.loads((tmp_path / "relay.json").read_text("utf-8"))

@@ -13,7 +13,8 @@ from openreg_testing.plugin import cuda_asked
 pytest_plugins = ["pytester"]
 
 CALLS, USES, COMPARES = "calls torch.cuda.is_available()", "uses cuda", "compares with cuda"
-# Each line that means CUDA ends with what is said of it.
+# Each line that means CUDA ends with what is said of it. Without a GPU, PyTorch raises RuntimeError if it was built for
+# CUDA, and AssertionError otherwise.
 LIBRARY = f"""
 import torch
 from torch import nn
@@ -41,25 +42,25 @@ def scaled(x):
 def attempt(x):
     try:
         return x.cuda()  # {USES}
-    except AssertionError:
+    except (AssertionError, RuntimeError):
         return x
 
 def moved(x):
     try:
         return nn.Linear(2, 2).to("cuda")(x)  # {USES}
-    except AssertionError:
+    except (AssertionError, RuntimeError):
         return x
 
 def made(x):
     try:
         return torch.zeros(2, device="cuda:1")  # {USES}
-    except AssertionError:
+    except (AssertionError, RuntimeError):
         return x
 
 def stream(x):
     try:
         return torch.cuda.current_device()  # {USES}
-    except AssertionError:
+    except (AssertionError, RuntimeError):
         return x
 
 def typed(x):

@@ -71,7 +71,21 @@ class PrepareUpstream:
         _restore_default_warnings()
         sys.argv = sys.argv[:1]  # torch.testing parses sys.argv
         declarations.apply(self.setup.manifest)
+        _set_tolerances_of_this_thread()
         return found
+
+
+def _set_tolerances_of_this_thread() -> None:
+    """Sets PyTorch's default tolerances of device tests, which it keeps for each thread.
+
+    PyTorch sets them in the thread that imports its test framework. This process may have been forked from another
+    thread of a process that had imported it.
+    """
+    from torch.testing._internal.common_device_type import DeviceTypeTestBase
+    from torch.testing._internal.common_utils import TestCase
+
+    tolerances: Any = DeviceTypeTestBase._tls
+    tolerances.precision, tolerances.rel_tol = TestCase._precision, TestCase._rel_tol
 
 
 def _restore_default_warnings() -> None:
