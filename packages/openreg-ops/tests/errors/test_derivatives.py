@@ -88,3 +88,13 @@ def test_operands_that_do_not_fit_are_refused_or_broadcast(name):
             for result in pytree.tree_leaves(results):
                 if isinstance(result, torch.Tensor) and result.is_floating_point():
                     assert not result.isnan().any(), f"operand {place} {change}: read beyond its end"
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+@pytest.mark.parametrize(
+    ("size", "step", "error", "text"),
+    [(3, 0, ValueError, "step is 0 but must be > 0"), (-1, 1, RuntimeError, "size is -1 but must be >= 0")],
+)
+def test_windows_without_a_step_or_a_size_are_refused_as_on_the_cpu(device, size, step, error, text):
+    with pytest.raises(error, match=text):
+        torch.ops.aten.unfold_backward(torch.ones(2, 3, device=device), [6], 0, size, step)

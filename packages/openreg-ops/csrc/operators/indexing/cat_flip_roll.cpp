@@ -35,9 +35,10 @@ OutputSpec meta_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_s
   c10::DimVector sizes(input_sizes);
   const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size())));
   const int64_t length = sizes.empty() ? 1 : sizes[place];
-  TORCH_CHECK(size >= 0 && size <= length && step > 0, op::unfold_backward::name, ": expected windows of at most ",
-              length, " elements, the size of the dimension, and a positive step, but got windows of ", size,
-              " and the step ", step);
+  TORCH_CHECK_VALUE(step > 0, op::unfold_backward::name, ": step is ", step, " but must be > 0");
+  TORCH_CHECK(size >= 0, op::unfold_backward::name, ": size is ", size, " but must be >= 0");
+  TORCH_CHECK(size <= length, op::unfold_backward::name, ": expected windows of at most ", length,
+              " elements, the size of the dimension, but got windows of ", size);
   if (!sizes.empty()) {
     sizes[place] = (length - size) / step + 1;
   }
