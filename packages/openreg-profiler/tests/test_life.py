@@ -32,7 +32,7 @@ def test_two_profiles_in_turn_have_each_its_own(x, tmp_path):
         assert found[0].names == [f"aten::{operator}"]
 
 
-def test_a_trace_is_freed_in_code_without_built_ins(x, recwarn):
+def test_a_trace_is_freed_in_code_without_built_ins(x):
     """As by the garbage collector, which runs at any time: the code that makes a named tuple has no built-ins."""
     profiler = profile(activities=list(BOTH))
     with profiler:

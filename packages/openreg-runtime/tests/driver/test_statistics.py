@@ -86,11 +86,14 @@ def test_large_copies_are_the_copy_engines_work(api: Api) -> None:
 
 
 def test_a_short_copy_that_the_host_waits_for_does_not_wait_for_kernels_of_other_streams(api: Api, gate: Gate) -> None:
+    api.set_device(1)
     block, host, idle = api.malloc(4096), (ctypes.c_char * 4096)(), api.stream()
+    api.set_device(0)
     before = api.engine_stats()["copy"].tasks
     gate.close(None)
     api.copy_async(host, block, 4096, idle)  # blocks, because the memory is pageable
     assert api.engine_stats()["copy"].tasks == before + 1
+    assert api.device() == 0
     gate.open()
     api.destroy_stream(idle)
     api.free(block)

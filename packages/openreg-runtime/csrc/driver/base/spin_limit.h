@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SpinLimit decides for how long a thread polls for what another thread does before it sleeps.
+// SpinLimit polls for what another thread does, before the calling thread sleeps, as long as that has a purpose.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/lock.h"
+#include "base/steady_time.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 
@@ -14,16 +17,24 @@ namespace openreg::driver {
 // scheduler's mutex.
 class SpinLimit {
  public:
-  // Returns the nanoseconds for which the next wait polls; 0 means that it sleeps at once.
-  uint64_t next() {
-    if (in_vain_ < kPatience) {
-      return kWakeNanoseconds;
+  // Polls until `has_happened()` returns true or the limit is reached. Releases the mutex while it polls, so
+  // `has_happened` reads only atomics.
+  template <class Condition>
+  void poll(Lock& lock, Condition has_happened) {
+    if (in_vain_ == kPatience) {
+      skipped_ = (skipped_ + 1) % kSkips;
+      if (skipped_ != 0) {
+        return;
+      }
     }
-    skipped_ = (skipped_ + 1) % kSkips;
-    return skipped_ == 0 ? kWakeNanoseconds : 0;
+    lock.unlock();
+    const uint64_t deadline = now() + kWakeNanoseconds;
+    while (!has_happened() && now() < deadline) {
+      platform::relax();
+    }
+    acquire(lock);
+    in_vain_ = has_happened() ? 0 : std::min(in_vain_ + 1, kPatience);
   }
-  // Records whether what the thread waited for happened while it polled.
-  void record(bool happened) { in_vain_ = happened ? 0 : in_vain_ + (in_vain_ < kPatience ? 1 : 0); }
 
  private:
   static constexpr int kPatience = 8;  // polls in vain, one after another, before polling is given up

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/steady_time.h"
-#include "platform/platform.h"
 
 namespace openreg::driver {
 
@@ -17,17 +16,7 @@ void Engine::stop() {
 }
 
 void Engine::spin(Lock& lock) {
-  const uint64_t longest = spin_limit_.next();
-  if (longest == 0) {
-    return;
-  }
-  lock.unlock();
-  const uint64_t deadline = now() + longest;
-  while (!has_work_.load(std::memory_order_relaxed) && now() < deadline) {
-    platform::relax();
-  }
-  acquire(lock);
-  spin_limit_.record(has_work_.load(std::memory_order_relaxed));
+  spin_limit_.poll(lock, [this] { return has_work_.load(std::memory_order_relaxed); });
 }
 
 void Engine::sleep(Lock& lock, uint64_t longest) {

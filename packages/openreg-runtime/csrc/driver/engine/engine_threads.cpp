@@ -59,10 +59,14 @@ void EngineThreads::stop() {
 }
 
 void EngineThreads::run_on_caller(Engine& engine, Stream& stream, Lock& lock) {
-  client_.run(engine, stream, lock);
+  run_task(engine, stream, lock);
   if (!engine.ready().empty()) {
     engine.wake();  // its thread was woken meanwhile, and found the engine in use
   }
+}
+
+void EngineThreads::run_task(Engine& engine, Stream& stream, Lock& lock) {
+  client_.run(engine, stream, lock);
   if (pauses_ > 0) {
     paused_.notify_all();
   }
@@ -80,10 +84,7 @@ void EngineThreads::run_engine(Engine& engine) {
       engine.sleep(lock, client_.longest_sleep());
       continue;
     }
-    client_.run(engine, *stream, lock);
-    if (pauses_ > 0) {
-      paused_.notify_all();
-    }
+    run_task(engine, *stream, lock);
   }
 }
 

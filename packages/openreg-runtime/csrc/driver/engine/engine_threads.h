@@ -52,6 +52,7 @@ class EngineThreads {
   void start_threads();
   void start_engine(EngineIndex index);
   void run_engine(Engine& engine);
+  void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();
 
   std::mutex& mutex_;

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/steady_time.h"
 #include "engine/execute.h"
-#include "platform/platform.h"
 
 namespace openreg::driver {
 
@@ -286,27 +285,14 @@ void Scheduler::update_operands_wanted() {
   operands_wanted_.store(subscribers_.wants_operands() || captures_.any(), std::memory_order_relaxed);
 }
 
-// Polls without the mutex for as long as SpinLimit says. Short tasks are complete by then.
-void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
-  const uint64_t longest = deferred_schedule_ != nullptr ? 0 : spin_limit_.next();
-  if (longest == 0) {
-    return;
-  }
-  lock.unlock();
-  const uint64_t deadline = now() + longest;
-  while (stream.completed.load(std::memory_order_acquire) < ticket && now() < deadline) {
-    platform::relax();
-  }
-  acquire(lock);
-  spin_limit_.record(stream.completed >= ticket);
-}
-
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
   if (stream.completed < ticket) {
     check_not_engine_thread();
     WaitRequest request(stream, ticket, is_progress_thread());
     const DeferredSchedule::WaitRequestGuard registration(deferred_schedule_, request);
-    spin_until(stream, ticket, lock);
+    if (deferred_schedule_ == nullptr) {
+      spin_limit_.poll(lock, [&] { return stream.completed.load(std::memory_order_acquire) >= ticket; });
+    }
     while (stream.completed < ticket) {
       OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized,
                            "the process is exiting and the work that this call waited for was dropped; wait for it "

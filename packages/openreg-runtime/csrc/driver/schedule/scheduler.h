@@ -172,7 +172,6 @@ class Scheduler {
   void empty_all_queues(Lock& lock);
   void set_deferred_schedule(DeferredSchedule* schedule);
   void advance_after_signal();
-  void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
   // Same as wait(), except that `resets` is the value of Device::resets before the task was enqueued.
   void wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);

@@ -43,13 +43,21 @@ inline void await(const std::atomic<int>& count, int value) {
   }
 }
 
-inline void engines_work_until_they_are_stopped() {
+// The threads of the engines, and all that they are connected with.
+struct Running {
+  explicit Running(bool one_engine) : threads(mutex, engines, timer_queue, work, one_engine) {}
+
   std::mutex mutex;
   Stream stream;
   Engines engines;
   TimerQueue timer_queue;
   FakeWork work;
-  EngineThreads threads(mutex, engines, timer_queue, work, false);
+  EngineThreads threads;
+};
+
+inline void engines_work_until_they_are_stopped() {
+  Running running(false);
+  auto& [mutex, stream, engines, timer_queue, work, threads] = running;
   {
     const Lock lock = acquire(mutex);
     threads.start();
@@ -68,12 +76,8 @@ inline void engines_work_until_they_are_stopped() {
 }
 
 inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
-  std::mutex mutex;
-  Stream stream;
-  Engines engines;
-  TimerQueue timer_queue;
-  FakeWork work;
-  EngineThreads threads(mutex, engines, timer_queue, work, true);
+  Running running(true);
+  auto& [mutex, stream, engines, timer_queue, work, threads] = running;
   work.opened = false;
   {
     const Lock lock = acquire(mutex);
@@ -100,30 +104,38 @@ inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
 }
 
 inline void polling_in_vain_is_given_up_and_tried_again() {
+  std::mutex mutex;
+  Lock lock = acquire(mutex);
   SpinLimit limit;
+  // Returns true if the call polls, and finds what `happened` says.
+  const auto polls = [&](bool happened) {
+    bool has_polled = false;
+    limit.poll(lock, [&] {
+      has_polled = true;
+      return happened;
+    });
+    CHECK(lock.owns_lock());
+    return has_polled;
+  };
   int waits = 0;
-  while (limit.next() != 0) {
-    limit.record(false);
+  while (polls(false)) {
     CHECK(++waits < 100);
   }
   CHECK(waits > 1);  // a single long wait changes nothing
   waits = 0;
-  while (limit.next() == 0) {
+  while (!polls(false)) {
     CHECK(++waits < 100);
   }
-  limit.record(false);
-  CHECK(limit.next() == 0);
-  limit.record(true);
-  CHECK(limit.next() != 0);
+  CHECK(!polls(false));
+  while (!polls(true)) {
+    CHECK(++waits < 200);
+  }
+  CHECK(polls(false));
 }
 
 inline void a_host_thread_takes_the_place_of_an_engines_thread() {
-  std::mutex mutex;
-  Stream stream;
-  Engines engines;
-  TimerQueue timer_queue;
-  FakeWork work;
-  EngineThreads threads(mutex, engines, timer_queue, work, false);
+  Running running(false);
+  auto& [mutex, stream, engines, timer_queue, work, threads] = running;
   work.opened = false;
   std::thread host([&] {
     Lock lock = acquire(mutex);
