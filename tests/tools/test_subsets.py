@@ -2,6 +2,7 @@
 """The tested subsets of the packages follow from what the packages declare."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import Mock
 
@@ -114,6 +115,9 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
 
     parts = {RUNTIME.name, OPS.name, LOADER.name}
     assert thorough(make(RUNTIME, OPS, LOADER, SUM, OTHER)) == {"meta": parts}
+    tool = package("openreg-tool")  # neither a plug-in nor a loader, and the sum brings it
+    whole = package(SUM.name, *SUM.requirements, "openreg-tool==0.1.*")
+    assert thorough(make(RUNTIME, OPS, LOADER, whole, tool)) == {"meta": {*parts, "openreg-tool"}}
     assert thorough(with_extras(1)) == {"meta": parts, "meta[x0]": {"openreg-x0"}}
     assert thorough(with_extras(2)) == {"meta": parts, "meta[all]": {"openreg-x0", "openreg-x1"}}
 
@@ -130,6 +134,16 @@ def test_a_subset_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewh
     tests = {item: ran[f"{item}: pytest"] for item in subset.members}
     assert {item for item, arguments in tests.items() if subsets.MARK not in arguments} == set(subset.thorough)
     assert all(str(ROOT / "packages" / "test_installed.py") in arguments for arguments in tests.values())
+
+
+def test_files_without_a_marked_test_are_not_even_collected(tmp_path):
+    tests = tmp_path / "tests"
+    (tests / "device").mkdir(parents=True)
+    (tests / "test_lane.py").write_text("import installed_in_the_lane_only\n", "utf-8")
+    marked = tests / "device" / "test_marked.py"
+    marked.write_text(f"import pytest\n\npytestmark = pytest.mark.{subsets.MARK}\n", "utf-8")
+    found = subsets.marked_tests(replace(RUNTIME, folder=tmp_path))
+    assert found == [str(marked), str(ROOT / "packages" / "test_installed.py")]
 
 
 def test_a_subset_whose_environment_has_anything_else_fails_before_its_tests(monkeypatch):
