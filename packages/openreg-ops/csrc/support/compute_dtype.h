@@ -17,6 +17,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "openreg/runtime/torch_versions.h"
+
 namespace openreg::ops {
 
 // Return the dtype that replaces one that a kernel lacks. They return all other dtypes unchanged, because the kernel
@@ -27,6 +29,9 @@ inline c10::ScalarType reduced_as_float(c10::ScalarType dtype) {
     case c10::ScalarType::BFloat16:
       return c10::ScalarType::Float;
     case c10::ScalarType::ComplexHalf:
+#if OPENREG_TORCH_AT_LEAST(14)
+    case c10::ScalarType::BComplex32:
+#endif
       return c10::ScalarType::ComplexFloat;
     default:
       return dtype;

@@ -30,6 +30,12 @@
 // True if the CPU's kernel of aten::polar supports half.
 #define OPENREG_TORCH_HAS_HALF_POLAR OPENREG_TORCH_AT_LEAST(14)
 
+// True if GPUs have kernels for torch.fft of bfloat16, whose complex results are torch.bcomplex32. The CPU has none.
+#define OPENREG_TORCH_HAS_BFLOAT16_FFT OPENREG_TORCH_AT_LEAST(15)
+
+// True if GPUs have kernels for torch.sparse.sampled_addmm of half and bfloat16. The CPU has none.
+#define OPENREG_TORCH_HAS_REDUCED_SAMPLED_ADDMM OPENREG_TORCH_AT_LEAST(15)
+
 // Checks that throw the type of error that PyTorch's own checks throw: TypeError or NotImplementedError since the
 // release in the name, RuntimeError before it.
 #if OPENREG_TORCH_AT_LEAST(14)

@@ -10,6 +10,7 @@ import sparse_samples
 import torch
 from parity import DEVICE, is_busy
 from sparse_samples import COMPRESSED, COO, KINDS, members
+from torch.torch_version import TorchVersion
 
 pytestmark = [pytest.mark.no_fallback, pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -197,6 +198,23 @@ CASES = [
     *(("coo coalesced", name, call) for name, call in {**LAUNCHES, **ONLY_COO}.items()),
     *(("csr", name, call) for name, call in {**LAUNCHES, **ONLY_CSR}.items()),
 ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_sampled_product_has_the_dtypes_of_a_gpu(dtype):
+    x = sample("csr", dtype=dtype)
+    factors = sparse_samples.matrices(x)
+    out = torch.zeros_like(x)
+    if torch.__version__ < TorchVersion("2.15"):
+        with pytest.raises(RuntimeError, match="sampled_addmm: Expected self to be a floating-point or complex"):
+            torch.sparse.sampled_addmm(x, *factors)
+        return
+    expected = torch.sparse.sampled_addmm(x.float().cpu(), *(each.float().cpu() for each in factors), alpha=2)
+    for result in (
+        torch.sparse.sampled_addmm(x, *factors, alpha=2),
+        torch.sparse.sampled_addmm(x, *factors, alpha=2, out=out),
+    ):
+        assert_same(result, expected.to(dtype))
 
 
 @pytest.mark.parametrize(("kind", "name", "call"), CASES, ids=[f"{kind}: {name}" for kind, name, _ in CASES])

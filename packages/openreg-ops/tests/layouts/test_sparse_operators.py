@@ -30,8 +30,11 @@ CORRUPTS = {
     ("csr hybrid", "add_.Tensor"),
     ("csc square", "addmm"),
 }
-# The CPU's kernels refuse bool, ours do not.
-MORE_DTYPES = {(name, torch.bool) for name in ("abs", "abs.out", "abs_", "mul.Tensor")}
+# The CPU's kernels refuse bool, ours do not. A GPU has the sampled product of bfloat16 since torch 2.15.
+MORE_DTYPES = {
+    *((name, torch.bool) for name in ("abs", "abs.out", "abs_", "mul.Tensor")),
+    *((name, torch.bfloat16) for name in ("sparse_sampled_addmm", "sparse_sampled_addmm.out")),
+}
 
 
 def outcome(call):

@@ -43,6 +43,9 @@ dtypes = ["float32", "bfloat16"]
 tolerances = { bfloat16 = [1e-2, 1] }
 differs = { "layouts: result" = "the order of sums", "out" = { reason = "not resized", since = "2.15" } }
 
+[operators."softmax"]
+differs = { "layouts: error" = { reason = "refuses these strides", before = "2.15" } }
+
 [tests]
 "streams::*" = { skip = "it has one stream" }
 "events::test_y" = { fails = "now and then", strict = false }
@@ -93,12 +96,14 @@ hw_classification = ["accelerator", "GENERIC"]
     assert manifest.Manifest().bypass_device_restrictions is None
 
 
-def test_what_later_releases_need_holds_from_then_on(tmp_path):
+def test_what_some_releases_need_holds_for_them_only(tmp_path):
     path = written(tmp_path, WHOLE)
     old, new = manifest.read(path, "2.13.1"), manifest.read(path, "2.15.0")
     assert (old.operator("fft.fft").skip, new.operator("fft.fft").skip) == ("", "there is no library for it yet")
     assert list(old.operator("mm").differs) == ["layouts: result"]
     assert new.operator("mm").differs == {"layouts: result": "the order of sums", "out": "not resized"}
+    assert old.operator("softmax").differs == {"layouts: error": "refuses these strides"}
+    assert not new.operator("softmax").differs
 
 
 def test_one_reason_may_explain_many_operators(tmp_path):

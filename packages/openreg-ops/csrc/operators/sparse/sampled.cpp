@@ -6,6 +6,8 @@
 
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
+#include "support/compute_dtype.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -30,7 +32,9 @@ void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Ten
   }
   TORCH_CHECK(self.dense_dim() == 0, "sampled_addmm: Expected non-hybrid self tensor");
   const c10::ScalarType dtype = self.scalar_type();
-  TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble || dtype == at::kComplexFloat || dtype == at::kComplexDouble,
+  const bool reduced = OPENREG_TORCH_HAS_REDUCED_SAMPLED_ADDMM && (dtype == at::kHalf || dtype == at::kBFloat16);
+  TORCH_CHECK(reduced || dtype == at::kFloat || dtype == at::kDouble || dtype == at::kComplexFloat ||
+                  dtype == at::kComplexDouble,
               "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got ", dtype);
   const auto batch = [](const at::Tensor& matrix) { return matrix.sizes().slice(0, matrix.dim() - 2); };
   TORCH_CHECK(batch(mat1) == batch(mat2), "sampled_addmm: Expected mat1 and mat2 to have the same batch size, but got ",
@@ -41,6 +45,13 @@ void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Ten
               mat1.size(-2), "x", mat1.size(-1), " and ", mat2.size(-2), "x", mat2.size(-1), ")");
   TORCH_CHECK(self.size(-2) == mat1.size(-2), "sampled_addmm: self.shape[-2] must match mat1.shape[-2]");
   TORCH_CHECK(self.size(-1) == mat2.size(-1), "sampled_addmm: self.shape[-1] must match mat2.shape[-1]");
+}
+
+// Launches the CPU's kernel for `out`, which has its indices already.
+void launch_sampled(c10::Device device, const at::Tensor& out, const at::Tensor& self, const at::Tensor& mat1,
+                    const at::Tensor& mat2, const at::Scalar& beta, const at::Scalar& alpha) {
+  constexpr auto kKernel = computed_in<reduced_as_float, &ValuesKernel<op::sparse_sampled_addmm, kCompressed>::run>;
+  launch(kSampled, device, kKernel, self, mat1, mat2, beta, alpha, sparse_components(out)[2]);
 }
 
 at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
@@ -56,7 +67,7 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
     const at::Tensor pattern = empty_of_pattern(self, self.scalar_type(), out.crow_indices().scalar_type());
     assign(out, SparseShape(pattern), sparse_components(pattern));
   }
-  launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
+  launch_sampled(device, out, self, mat1, mat2, beta, alpha);
   return out;
 }
 
@@ -65,7 +76,7 @@ at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const a
   const OperandDeviceGuard device(kSampled, self, mat1, mat2);
   check_sampled(self, mat1, mat2);
   at::Tensor out = empty_of_pattern(self, self.scalar_type(), at::kLong);
-  launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
+  launch_sampled(device, out, self, mat1, mat2, beta, alpha);
   return out;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Overrides for torch.fft of half-precision numbers. PyTorch composes torch.fft of three operators (fft.cpp), but
-// rejects half before it calls them on every device that is not its own. So the overrides compute half in float and
-// round the result. They call PyTorch's composite for all other dtypes.
+// Overrides for torch.fft of half and, since PyTorch 2.15, of bfloat16. PyTorch composes torch.fft of three operators
+// (fft.cpp), but rejects 16-bit floats before it calls them on every device that is not its own. So the overrides
+// compute these dtypes in float and round the result. They call PyTorch's composite for all other dtypes.
 #include <ATen/ops/fft_fft2_native.h>
 #include <ATen/ops/fft_fft_native.h>
 #include <ATen/ops/fft_fftn_native.h>
@@ -22,28 +22,33 @@
 #include <ATen/ops/fft_rfftn_native.h>
 
 #include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 
 namespace {
 
+bool is_computed_in_float(c10::ScalarType dtype) {
+  return dtype == at::kHalf || (OPENREG_TORCH_HAS_BFLOAT16_FFT && dtype == at::kBFloat16);
+}
+
 // The overrides of one operator. kComposite is PyTorch's own function for it.
 template <auto kComposite, class Composite = decltype(kComposite)>
-struct HalfFft;
+struct ReducedFft;
 
 template <auto kComposite, class... Options>
-struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
+struct ReducedFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
   static at::Tensor functional(const at::Tensor& self, Options... options) {
-    if (self.scalar_type() != at::kHalf) {
+    if (!is_computed_in_float(self.scalar_type())) {
       return kComposite(self, options...);
     }
     const at::Tensor result = kComposite(self.to(at::kFloat), options...);
-    return result.to(result.is_complex() ? at::kComplexHalf : at::kHalf);
+    return result.to(result.is_complex() ? c10::toComplexType(self.scalar_type()) : self.scalar_type());
   }
 
   template <auto kCompositeOut>
   static at::Tensor& out(const at::Tensor& self, Options... options, at::Tensor& out) {
-    if (self.scalar_type() != at::kHalf) {
+    if (!is_computed_in_float(self.scalar_type())) {
       return kCompositeOut(self, options..., out);
     }
     constexpr const char* kName = "torch.fft";
@@ -57,7 +62,7 @@ struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
 // Calls `add(name, function)` for the functional and the out= overload of an operator.
 template <class Functional, class Out, auto kComposite, auto kCompositeOut, class Add>
 void add_overloads(Add add) {
-  using Override = HalfFft<kComposite>;
+  using Override = ReducedFft<kComposite>;
   add(c10::OperatorName(Functional::name, Functional::overload_name), &Override::functional);
   add(c10::OperatorName(Out::name, Out::overload_name), &Override::template out<kCompositeOut>);
 }

@@ -192,16 +192,20 @@ _TOP = {
 _FLAGS = {"environment": dict, "table": str, "read_late": list}
 _EXPECT = {"native": dict, "most_failing": int}
 _READING = {"flag": str, "operators": list, "reason": str, "effect": str}
+_RELEASES = {
+    "since": str,
+    "before": str,
+}  # an entry holds from the one release of torch on, and before the other
 _OPERATOR = {
     **dict.fromkeys(_TEXTS, str),
     "comparable": bool,
     "dtypes": list,
     "tolerances": dict,
     "differs": dict,
-    "since": str,
+    **_RELEASES,
 }
-_TEST = {"fails": str, "skip": str, "strict": bool, "since": str}
-_DIFFERENCE = {"reason": str, "since": str}
+_TEST = {"fails": str, "skip": str, "strict": bool, **_RELEASES}
+_DIFFERENCE = {"reason": str, **_RELEASES}
 _DIFFERING = {"check": str, "reason": str, "operators": list}
 _KINDS = {str: "text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
 _DTYPES = (
@@ -321,7 +325,10 @@ class _Parser:
 
     def applies(self, entry: Mapping[str, Any]) -> bool:
         """Returns True if an entry applies to this version of torch."""
-        return not self.torch or _release(entry.get("since", "")) <= self.torch
+        if not self.torch:
+            return True
+        since, before = _release(entry.get("since", "")), _release(entry.get("before", ""))
+        return since <= self.torch and (not before or self.torch < before)
 
     def operator(self, entry: Mapping[str, Any], where: str) -> OperatorExpectations:
         texts = {name: self.reason(entry[key], f"{where} {key}") for key, name in _TEXTS.items() if key in entry}
