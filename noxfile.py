@@ -24,7 +24,7 @@ from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.pages.recipe import run_recipe  # noqa: E402
-from tools.pages.trace import run_trace  # noqa: E402
+from tools.pages.trace import run_instructions, run_trace  # noqa: E402
 from tools.releases.release import run_release  # noqa: E402
 from tools.releases.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.releases.torch_sessions import run_interfaces, run_torch_sessions  # noqa: E402
@@ -49,8 +49,20 @@ WITHOUT_WHEELS = ["asan", "tsan", "lint"]
 DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(PACKAGE_SESSIONS), "wheel-quality"]
 # These take longer: the workflow runs them, and `nox` without arguments does not.
 SLOW = [
-    *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "libraries", "macos", "onnx"),
-    *("quickstart", "recipe", "release", "settings", "soak", "stress", "subsets", "template", "tidy", "tutorial"),
+    *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "instructions", "libraries", "macos"),
+    *(
+        "onnx",
+        "quickstart",
+        "recipe",
+        "release",
+        "settings",
+        "soak",
+        "stress",
+        "subsets",
+        "template",
+        "tidy",
+        "tutorial",
+    ),
 ]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
@@ -232,8 +244,14 @@ def excerpts(session: nox.Session) -> None:
 
 @nox.session
 def trace(session: nox.Session) -> None:
-    """Write which files `x + y` passes into docs/trace/files.json, by callgrind; run excerpts after it."""
+    """Write what `x + y` executes into docs/trace, by callgrind; run excerpts after it."""
     run_trace(session, package_session(session), WHEELHOUSE)
+
+
+@nox.session
+def instructions(session: nox.Session) -> None:
+    """Compare the instructions of `x + y` with docs/trace/account.json, by callgrind."""
+    run_instructions(session, package_session(session))
 
 
 @nox.session

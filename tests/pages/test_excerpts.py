@@ -7,7 +7,7 @@ import pytest
 from helpers import replace, run, write_files
 
 from tools.packages import ROOT, discover
-from tools.pages import trace
+from tools.pages import account, callgrind, trace
 from tools.pages.excerpts import LONGEST, Page
 from tools.pages.passed_files import Part, read, summary, table
 from tools.pages.symbols import SymbolError, find_symbol
@@ -295,12 +295,12 @@ DEVICE = ("fl=(1) openreg_driver/engine/engine.cpp", "fn=(1) run", "7 9")
 
 
 def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):
-    found = trace.instructions_by_file(dump("x", *HOST))
+    found = callgrind.instructions_by(dump("x", *HOST), callgrind.FILES)
     header = "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h"
     assert found == {"openreg-ops/csrc/module.cpp": 9, header: 2, "aten/native.cpp": 1000}
     assert trace.repository_files(found, PACKAGES) == {ADD: 9, LAUNCH: 2}
     with pytest.raises(SystemExit):
-        trace.instructions_by_file("fl=without a number")
+        callgrind.instructions_by("fl=without a number", callgrind.FILES)
     assert "fl=without a number" in capsys.readouterr().err
 
 
@@ -309,14 +309,50 @@ def test_the_host_counts_until_it_has_returned_and_the_device_until_it_is_idle(t
     cuts = [(".1-01", f"{asked}submitted", HOST), (".2-03", f"{asked}complete", DEVICE)]
     cuts += [(".10-01", f"{asked}returned", HOST[:3]), ("-01", ended, HOST), ("-02", ended, ()), ("-03", ended, DEVICE)]
     for name, event, lines in cuts:
-        (tmp_path / f"{trace.RECORDS}{name}").write_text(dump(event, *lines), "utf-8")
-    (tmp_path / trace.RECORDS).touch()  # callgrind makes sure that it may write
-    assert trace.parts(tmp_path, PACKAGES) == [
+        (tmp_path / f"{callgrind.RECORDS}{name}").write_text(dump(event, *lines), "utf-8")
+    (tmp_path / callgrind.RECORDS).touch()  # callgrind makes sure that it may write
+    assert trace.parts(list(callgrind.records(tmp_path)), PACKAGES) == [
         Part("host", "submitted", {ADD: 9, LAUNCH: 2}),
         Part("device", "complete", {ENGINE: 9}),
         Part("host", "returned", {ADD: 5}),
         Part("device", "idle", {ENGINE: 9}),
     ]
+
+
+def test_the_account_has_the_instructions_of_one_operator_by_library(tmp_path):
+    lines = ["ob=(1) /usr/lib/libc-2", "fn=(1) malloc", "1 300", "ob=(2) /site/torch/lib/libc10-1"]
+    lines += [
+        "fn=(2) tensor",
+        "cob=(1)",
+        "cfn=(1)",
+        "calls=1 4",
+        "* 900",
+        "5 200",
+        "ob=(3) /elsewhere/libx-1",
+        "1 100",
+    ]
+    counts = callgrind.instructions_by(dump("returned", *lines), callgrind.LIBRARIES)
+    found = account.by_title(counts, operators=10)
+    memory, tensors = "C library: memory, locks", "PyTorch: tensors and storages"
+    assert {title: count for title, count in found.items() if count} == {memory: 30, tensors: 20, account.OTHERS: 10}
+    (tmp_path / account.RECORD).parent.mkdir(parents=True)
+    account.write(tmp_path, {"CPU": found, "host": found, "engine": {memory: 7}}, "g++ 12")
+    assert account.read(tmp_path)[1] == "g++ 12"
+    assert account.table(tmp_path).splitlines()[2:] == [
+        f"| {tensors} | 20 | 20 |  |",
+        f"| {memory} | 30 | 30 | 7 |",
+        "| others | 10 | 10 |  |",
+        "| together | 60 | 60 | 7 |",
+    ]
+
+
+def test_a_thread_that_executes_five_percent_more_of_ours_is_named():
+    recorded = {"host": dict.fromkeys([*account.OURS, "Python"], 1000), "engine": dict.fromkeys(account.OURS, 1000)}
+    assert account.grown(recorded, recorded) == []
+    more_of_others = {**recorded, "host": {**recorded["host"], "Python": 9000, "driver": 1100}}
+    assert account.grown(recorded, more_of_others) == []
+    more = {**recorded, "engine": {**recorded["engine"], "openreg-runtime": 1200, "driver": 990}}
+    assert account.grown(recorded, more) == ["engine: 3000 -> 3190 instructions (openreg-runtime 1000 -> 1200)"]
 
 
 def test_what_only_observers_pass_is_left_out():

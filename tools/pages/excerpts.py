@@ -9,8 +9,8 @@ the end marker:
     <!--[[[cog source("packages/openreg-runtime/csrc/pytorch/guard.cpp", "exchangeDevice")]]]-->
     <!--[[[end]]]-->
 
-Such a line can call `Page.source`, `Page.difference` and `Page.passed`. tests/pages/test_excerpts.py checks that the
-blocks are current: with --check, cog changes nothing, and fails if a block differs.
+Such a line can call `Page.source`, `Page.difference`, `Page.passed` and `Page.account`. tests/pages/test_excerpts.py
+checks that the blocks are current: with --check, cog changes nothing, and fails if a block differs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cogapp import Cog
 from tools.checks.repo_checks import SPDX, files
 from tools.markers import BEGIN, BEGIN_ENDS, END
 from tools.packages import ROOT
-from tools.pages import passed_files
+from tools.pages import account, passed_files
 from tools.pages.symbols import SymbolError, find_symbol
 
 # The most lines of an excerpt, so that a reader can grasp it. Pages of the tutorial, in the folder COMPLETE, have no
@@ -126,6 +126,10 @@ class Page:
             raise SymbolError(f"{passed_files.RECORD.as_posix()} has {[(part.thread, part.until) for part in parts]}")
         return passed_files.table(chosen[0], self.root, self._link)
 
+    def account(self) -> str:
+        """Returns the instructions of one small operator by library, beside the CPU's (tools/pages/account.py)."""
+        return account.table(self.root)
+
     def _file(self, name: str) -> Path:
         path = self.root / name
         if not path.is_file():
@@ -142,18 +146,18 @@ class Page:
 
 
 def calls(cog: Any) -> tuple[Callable[..., None], ...]:
-    """Returns `source`, `difference` and `passed` for the lines of the document that cog processes."""
+    """Returns `source`, `difference`, `passed` and `account` for the lines of the document that cog processes."""
     page = Page(Path(cog.inFile).resolve())
 
     def writer(show: Callable[..., str]) -> Callable[..., None]:
         return lambda *names, **marks: cog.out(show(*names, **marks))
 
-    return writer(page.source), writer(page.difference), writer(page.passed)
+    return writer(page.source), writer(page.difference), writer(page.passed), writer(page.account)
 
 
 OPTIONS = (
     *("-I", str(ROOT), "--markers", f"{BEGIN} {BEGIN_ENDS} {END}", "--verbosity", "1"),
-    *("-p", "from tools.pages.excerpts import calls; source, difference, passed = calls(cog)"),
+    *("-p", "from tools.pages.excerpts import calls; source, difference, passed, account = calls(cog)"),
     *("--check-fail-msg", "to write what the files say today, run nox -s excerpts"),
 )
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records the source files of the repository that `x + y` executes, with callgrind: `nox -s trace`.
+"""Records what `x + y` executes, with callgrind: `nox -s trace`.
 
-Callgrind (https://valgrind.org/docs/manual/cl-manual.html) counts instructions by the line of source that they come
-from, inlined ones too, on each thread. The observers of docs/trace/trace.cpp, which are called for each launch and
-task, cut that record at each event. A second run without observers shows which files only they execute; these are left
-out. The result is docs/trace/files.json.
+The first record, docs/trace/files.json, has the source files of the repository. The observers of docs/trace/trace.cpp,
+which are called for each launch and task, cut it at each event. A second run without observers shows which files only
+they execute; these are left out. The second record, docs/trace/account.json, has the instructions by library, beside
+those of the same operator on the CPU.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,47 +24,16 @@ import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
+from tools.pages import account, callgrind
 from tools.pages.passed_files import RECORD, Part
 from tools.sessions.package_session import PackageSession
 from tools.sessions.wheelhouse import Wheelhouse
 
 PROJECT = ROOT / "docs" / "trace"
-COMMAND = "nox -s trace"
 PACKAGE = "openreg-ops"
+OPERATORS = 100  # so many are counted in the account
 # Compiler options that add line numbers, also of inlined code, and do not change the code of the wheels.
 LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
-
-# The event after which the host only waits (docs/trace/trace.cpp), and the name for what follows a thread's last cut.
-RETURNED, IDLE = "returned", "idle"
-RECORDS = "record"
-HOST = 1  # callgrind's number of the first thread
-
-# callgrind's format: https://valgrind.org/docs/manual/cl-format.html
-_EVENT = re.compile(r"(?m)^desc: Trigger: Client Request: (.*)$")
-_NAMED = re.compile(r"\((\d+)\)(?: (.+))?")
-_COSTS = re.compile(r"[+*\d-]")
-
-
-def instructions_by_file(dump: str) -> dict[str, int]:
-    """Returns the number of instructions of each file in one thread's record, without those of called functions."""
-    names: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    file, is_call = "", False
-    for line in dump.splitlines():
-        key, _, value = line.partition("=")
-        if key in {"fl", "fi", "fe", "cfi", "cfl"}:
-            named = _NAMED.fullmatch(value)
-            if named is None:
-                refuse(f"{COMMAND}: callgrind wrote a line that is not in its format: {line}")
-            name = names.setdefault(named[1], named[2] or "")
-            file = name if key in {"fl", "fi", "fe"} else file
-        elif key == "calls":
-            is_call = True
-        elif _COSTS.match(line):
-            if not is_call:
-                counts[file] = counts.get(file, 0) + int(line.split()[1])
-            is_call = False
-    return counts
 
 
 def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
@@ -84,32 +53,16 @@ def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package])
     return dict(sorted(found.items()))
 
 
-def records(folder: Path) -> Iterator[tuple[str, int, str]]:
-    """Yields event, thread and record of each cut, in order, and then of each thread what follows its last cut.
-
-    A cut ends the record of only the thread that makes it.
-    """
-    cuts: dict[tuple[float, int], str] = {}
-    for path in folder.glob(f"{RECORDS}*-*"):
-        number, _, of_thread = path.name.removeprefix(RECORDS).removeprefix(".").partition("-")
-        cuts[float(number or "inf"), int(of_thread)] = path.read_text("utf-8")
-    for (_, thread), text in sorted(cuts.items()):
-        event = _EVENT.search(text)
-        yield (event[1] if event is not None else IDLE), thread, text
-
-
-def parts(folder: Path, packages: Mapping[str, Package]) -> list[Part]:
-    """Returns the files that the host executed up to each event until the call returned, and those of the device.
-
-    What the host executes after that, while it waits for the device, does not belong to the operator.
-    """
-    result: list[Part] = []
-    returned = False
-    for event, thread, text in records(folder):
-        if thread != HOST or not returned:
-            name = "host" if thread == HOST else "device"
-            result.append(Part(name, event, repository_files(instructions_by_file(text), packages)))
-        returned = returned or event == RETURNED
+def parts(cuts: list[tuple[str, int, str]], packages: Mapping[str, Package]) -> list[Part]:
+    """Returns the files that the host executed up to each event until the call returned, and those of the device."""
+    result = [
+        Part(
+            "host" if thread == callgrind.HOST else "device",
+            event,
+            repository_files(callgrind.instructions_by(text, callgrind.FILES), packages),
+        )
+        for event, thread, text in callgrind.until_returned(cuts)
+    ]
     return [part for part in result if part.files]
 
 
@@ -122,17 +75,26 @@ def without_observers(observed: Iterable[Part], plain: Iterable[Part]) -> list[P
     ]
 
 
-def record(python: Path, library: Path, packages: Mapping[str, Package], *, observed: bool) -> list[Part]:
-    """Runs the program once, with or without observers, and returns its parts."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]
-        command += [f"--callgrind-out-file={Path(folder) / RECORDS}", str(python), str(PROJECT / "program.py")]
-        command += [str(library), str(int(observed))]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")}
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-        if done.returncode:
-            refuse(f"{COMMAND}: {shlex.join(done.args)} failed:\n{done.stdout}{done.stderr}")
-        return parts(Path(folder), packages)
+def record_files(python: Path, library: Path, packages: Mapping[str, Package]) -> list[Part]:
+    """Returns the files that one addition executes."""
+    plain, observed = (
+        parts(callgrind.record(python, str(PROJECT / "program.py"), str(library), observers), packages)
+        for observers in ("0", "1")
+    )
+    return without_observers(observed, plain)
+
+
+def record_account(python: Path, library: Path) -> account.Account:
+    """Returns the instructions of one addition of four elements, on the CPU and on the device."""
+    found: account.Account = {}
+    for device in ("cpu", "openreg"):
+        cuts = callgrind.record(python, str(PROJECT / "account.py"), str(library), device, str(OPERATORS))
+        counts: dict[str, Counter[str]] = {}
+        for _, thread, text in callgrind.until_returned(cuts):
+            column = account.ENGINE if thread != callgrind.HOST else account.CPU if device == "cpu" else account.HOST
+            counts.setdefault(column, Counter()).update(callgrind.instructions_by(text, callgrind.LIBRARIES))
+        found |= {column: account.by_title(count, OPERATORS) for column, count in counts.items()}
+    return found
 
 
 def build(python: Path, folder: Path) -> Path:
@@ -146,10 +108,36 @@ def build(python: Path, folder: Path) -> Path:
     return folder / f"libtrace{MODULE_SUFFIX}"
 
 
-def run_trace(session: nox.Session, environment: PackageSession, wheelhouse: Wheelhouse) -> None:
-    """Installs wheels with line numbers, and writes the record."""
+def require_valgrind() -> None:
+    """Ends the session unless valgrind is installed."""
     if shutil.which("valgrind") is None:
-        refuse(f"{COMMAND}: valgrind is not installed; install it (apt-get install valgrind)")
+        refuse("valgrind is not installed; install it (apt-get install valgrind)")
+
+
+def compiler() -> str:
+    """Returns the name and the version of the C++ compiler that builds the wheels, such as "g++ 12"."""
+    program = os.environ.get("CXX", "g++")
+    done = subprocess.run([program, "-dumpversion"], capture_output=True, text=True, check=True)
+    return f"{re.sub(r'-[0-9]+$', '', Path(program).name)} {done.stdout.strip().partition('.')[0]}"
+
+
+def run_instructions(session: nox.Session, environment: PackageSession) -> None:
+    """Fails if an addition executes more instructions than docs/trace/account.json and account.GROWTH allow."""
+    require_valgrind()
+    recorded, compiled_by = account.read(ROOT)
+    if compiler() != compiled_by:
+        refuse(f"instructions: the record was made with {compiled_by}, and this is {compiler()}; set CC and CXX")
+    environment.install(PACKAGE, "numpy", *BUILD_TOOLS)
+    python = Path(session.bin) / PYTHON_PROGRAM
+    with tempfile.TemporaryDirectory() as place:
+        grown = account.grown(recorded, record_account(python, build(python, Path(place))))
+    if grown:
+        session.error(f"x + y executes more than {account.RECORD.as_posix()} says: {'; '.join(grown)}")
+
+
+def run_trace(session: nox.Session, environment: PackageSession, wheelhouse: Wheelhouse) -> None:
+    """Installs wheels with line numbers, and writes both records."""
+    require_valgrind()
     environment.install(PACKAGE, "numpy", *BUILD_TOOLS)
     folder = Path(session.create_tmp()) / "wheels"
     shutil.rmtree(folder, ignore_errors=True)
@@ -163,6 +151,6 @@ def run_trace(session: nox.Session, environment: PackageSession, wheelhouse: Whe
     python = Path(session.bin) / PYTHON_PROGRAM
     with tempfile.TemporaryDirectory() as place:
         library = build(python, Path(place))
-        plain, observed = (record(python, library, packages, observed=observed) for observed in (False, True))
-    found = [asdict(part) for part in without_observers(observed, plain)]
-    (ROOT / RECORD).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        found = [asdict(part) for part in record_files(python, library, packages)]
+        (ROOT / RECORD).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        account.write(ROOT, record_account(python, library), compiler())
