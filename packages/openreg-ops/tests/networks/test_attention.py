@@ -307,3 +307,23 @@ def test_mistakes_are_reported_on_the_calling_line():
         attention(q, q.to("openreg:1"), q)
     with pytest.raises(RuntimeError, match="debug mask"):
         FORWARD(q, q, q, None, 0.0, False, True)
+
+
+def flash(query, key, value, dropout_p=0.0, is_causal=False, mask=None):
+    """Calls the operator that programs contain which were exported on the CPU."""
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    return getattr(torch.ops.aten, name)(query, key, value, dropout_p, is_causal, attn_mask=mask)[0]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_flash_attention_of_a_program_that_was_exported_on_the_cpu(is_causal):
+    check(flash, *operands(2, 3), is_causal=is_causal, strides=False, tolerance=CLOSE)
+    check(flash, *operands(2, 3), mask=torch.randn(5, 7), strides=False, tolerance=CLOSE)
+
+
+def test_flash_attention_refuses_dropout_and_other_dimensions():
+    query, key, value = (each.detach().to(DEVICE) for each in operands(2, 3))
+    with pytest.raises(RuntimeError, match=r"flash_attention_for_cpu: has no dropout, but got dropout_p=0\.5"):
+        flash(query, key, value, dropout_p=0.5)
+    with pytest.raises(RuntimeError, match="flash_attention_for_cpu: expected a query of 4 dimensions"):
+        flash(query[0], key[0], value[0])
