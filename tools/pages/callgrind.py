@@ -17,7 +17,6 @@ from pathlib import Path
 
 from tools.packages import refuse
 
-COMMAND = "nox -s trace"
 # The event after which the host only waits (docs/trace/trace.cpp), and the name for what follows a thread's last cut.
 RETURNED, IDLE = "returned", "idle"
 HOST = 1  # callgrind's number of the first thread
@@ -43,7 +42,7 @@ def instructions_by(dump: str, kind: tuple[tuple[str, ...], tuple[str, ...]]) ->
         if key in own or key in called:
             named = _NAMED.fullmatch(value)
             if named is None:
-                refuse(f"{COMMAND}: callgrind wrote a line that is not in its format: {line}")
+                refuse(f"callgrind wrote a line that is not in its format: {line}")
             name = names.setdefault(named[1], named[2] or "")
             current = name if key in own else current
         elif key == "calls":
@@ -77,7 +76,7 @@ def record(python: Path, *program: str) -> list[tuple[str, int, str]]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")}
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
         if done.returncode:
-            refuse(f"{COMMAND}: {shlex.join(done.args)} failed:\n{done.stdout}{done.stderr}")
+            refuse(f"{shlex.join(done.args)} failed:\n{done.stdout}{done.stderr}")
         return list(records(Path(folder)))
 
 
