@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+from ranks import limit_calls
 from torch import distributed
 
 from openreg_testing.plugin.gate import Gate
@@ -33,6 +34,7 @@ def x(*shape: int) -> torch.Tensor:
 def a_call_without_answer(rank: int, size: int) -> dict[str, Any]:
     """Rank 0 calls, the other does not."""
     distributed.barrier()
+    limit_calls(2)
     if rank == 1:
         return {}
     tensor = x(4, 2)  # a failed device makes none
@@ -63,6 +65,7 @@ def a_wait_with_a_limit(rank: int, size: int) -> dict[str, Any]:
 
 def a_receive_without_send(rank: int, size: int) -> tuple[str, str]:
     distributed.barrier()
+    limit_calls(1)
     if rank == 1:
         return "", ""
     tensor = x()
@@ -106,6 +109,7 @@ def another_size(rank: int, size: int) -> tuple[str, str]:
 def exits_at_work(rank: int, size: int) -> None:
     """Ends with collectives under way that no other rank calls."""
     distributed.barrier()
+    limit_calls(3)
     for _ in range(3):
         distributed.all_reduce(x(1000), async_op=True)
     if rank == 0:
@@ -220,23 +224,25 @@ def store_that_ends(rank: int, size: int, port: int) -> tuple[str, str]:
         init_method=f"tcp://127.0.0.1:{port}",
         rank=rank,
         world_size=size,
-        timeout=timedelta(seconds=5),
+        timeout=timedelta(seconds=120),
     )
     distributed.barrier()
     if rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    return told(lambda: distributed.new_group([0, 1]))
+    return told(lambda: distributed.new_group([0, 1], timeout=timedelta(seconds=5)))
 
 
-def injected(rank: int, size: int, specification: str, calls: int) -> dict[str, Any]:
-    """Calls until one raises; on rank 1 a fault is injected into one of them."""
+def injected(rank: int, size: int, specification: str, calls: int, limit: float | None = None) -> dict[str, Any]:
+    """Calls until one raises; on rank 1 a fault is injected into one of them, which may have a timeout of its own."""
     distributed.barrier()
     begin = time.monotonic()
     faults = torch.openreg.inject_faults(specification) if rank == 1 else contextlib.nullcontext()
     error: tuple[str, str] = ("", "")
     sums = []
     with faults:
-        for _ in range(calls):
+        for number in range(1, calls + 1):
+            if limit is not None and specification.endswith(f":{number}"):
+                limit_calls(limit)
             tensor = x()
             error = told(lambda tensor=tensor: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
             if error[0]:
@@ -246,15 +252,14 @@ def injected(rank: int, size: int, specification: str, calls: int) -> dict[str, 
     return {"error": error, "sums": sums, "after": time.monotonic() - begin}
 
 
-def ordered_by_the_environment(rank: int, size: int) -> list[float]:
-    """Two calls with either device of the process; the setting names one of them."""
-    sums = []
-    for device in (0, 1):
-        with torch.openreg.device(device):
-            tensor = x()
-            distributed.all_reduce(tensor)
-            begin = time.monotonic()
-            torch.openreg.synchronize()
-            sums.append(time.monotonic() - begin)
-            assert tensor.tolist() == [size] * 4
-    return sums
+def ordered_by_the_environment(rank: int, size: int) -> tuple[list[float], tuple[str, str]]:
+    """The result with the first device of the process, and the error with the other one, which the setting names."""
+    with torch.openreg.device(0):
+        tensor = x()
+        distributed.all_reduce(tensor)
+        result = tensor.tolist()
+    limit_calls(1)
+    with torch.openreg.device(1):
+        error = told(lambda: (distributed.all_reduce(x()), torch.openreg.synchronize()))
+        torch.openreg.reset_device()
+    return result, error

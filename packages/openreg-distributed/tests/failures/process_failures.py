@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from faults import told, x
+from ranks import limit_calls
 from torch import distributed
 
 CALLS = 12
@@ -73,8 +74,10 @@ def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int
     def calls() -> None:
         alive = []
         for i in range(CALLS):
-            if rank == culprit and i == moment:
-                fail(way)
+            if i == moment:
+                if rank == culprit:
+                    fail(way)
+                limit_calls(4)
             alive.append(call(choice, rank, size))
         alive.append(distributed.all_reduce(x(), async_op=True))  # which needs all ranks
         torch.openreg.synchronize()
@@ -89,6 +92,7 @@ def departure(rank: int, size: int, seed: int) -> None:
     """Ends with work under way, some of it without an answer, and with or without an end of the group."""
     choice = random.Random(seed)
     distributed.barrier()
+    limit_calls(1)  # for which an end may wait
     alive = []
 
     def calls() -> None:

@@ -53,13 +53,14 @@ def uneven(rank: int, size: int) -> list[list[list[int]]]:
 
 
 def under_way(rank: int, size: int) -> list[dict[str, Any]]:
-    """Rank 0 calls what rank 1 does not; the records while it waits, and after it has failed."""
+    """Rank 0 calls what rank 1 does not; the records while it waits, and after the group was aborted."""
     distributed.barrier()
     if rank == 1:
         return []
     tensor = x()
     distributed.all_reduce(tensor, async_op=True)
     before = flight_records(stacks=False, only_active=True)
+    distributed.group.WORLD.abort()
     told(torch.openreg.synchronize)
     after = flight_records(stacks=False)
     torch.openreg.reset_device()
@@ -73,18 +74,19 @@ def many(rank: int, size: int) -> dict[str, Any]:
     return flight_records(stacks=False)
 
 
-def how_long(rank: int, size: int, pause: float) -> list[float]:
-    """Seconds that the call itself took, and what the work says, where the other rank is late."""
+def how_long(rank: int, size: int) -> tuple[str, float, float]:
+    """The error for the duration of work that waits for the other rank, the seconds of the call, and of the work."""
     distributed.barrier()
+    store = distributed.distributed_c10d._get_default_store()
     if rank == 1:
-        time.sleep(pause)
+        store.wait(["asked"])
     begin = time.monotonic()
     work = distributed.all_reduce(x(), async_op=True)
     unknown = told(work._get_duration)[1] if rank == 0 else ""
+    store.set("asked", "")
     work.wait()
     torch.openreg.synchronize()
-    assert rank == 1 or "is not known before it is over" in unknown
-    return [time.monotonic() - begin, work._get_duration() / 1e3]
+    return unknown, time.monotonic() - begin, work._get_duration() / 1e3
 
 
 def one_calls_another(rank: int, size: int) -> tuple[str, str]:

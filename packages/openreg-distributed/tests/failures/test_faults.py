@@ -15,7 +15,7 @@ SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes, SUM\) on rank 0 of 2 
 
 
 def test_a_call_without_answer_fails_within_its_timeout(own):
-    ranks = own(2, TEST_TIMEOUT="2")
+    ranks = own(2)
     told, _ = ranks.run(faults.a_call_without_answer)
     assert told["synchronize"][0] == "AcceleratorError"  # and not the call, nor its wait(): they do not block the host
     assert re.search(SAID + ".*within its timeout of 2000 ms", told["synchronize"][1]), told
@@ -37,7 +37,7 @@ def test_a_wait_may_have_a_limit_of_its_own(own):
 
 
 def test_a_message_that_is_never_sent(own):
-    ranks = own(2, TEST_TIMEOUT="1")
+    ranks = own(2)
     (kind, text), _ = ranks.run(faults.a_receive_without_send)
     assert kind == "AcceleratorError"
     assert re.search(r"recv number 2 \(float32 \[4\], 16 bytes\) with rank 1 on rank 0 of 2", text)
@@ -78,7 +78,7 @@ def test_ranks_that_call_different_things_get_a_detailed_error(own, call):
 
 
 def test_a_process_ends_with_calls_under_way(own):
-    ranks = own(2, TEST_TIMEOUT="3")
+    ranks = own(2)
     ranks.run(faults.exits_at_work)
     assert ranks.end() == [0, 0]
 
@@ -180,8 +180,8 @@ def test_a_store_that_is_gone(own):
 
 
 def test_a_call_that_is_dropped_is_missed_by_all(own):
-    ranks = own(2, TEST_TIMEOUT="2")
-    others, its = ranks.run(faults.injected, "drop:3", 5)
+    ranks = own(2)
+    others, its = ranks.run(faults.injected, "drop:3", 5, 2.0)
     assert others["sums"] == its["sums"] == [2.0, 2.0]
     # Whichever rank's time is up first: the timeouts of both begin at about the same time.
     assert "its messages were lost, by an injected fault" in its["error"][1]
@@ -202,8 +202,8 @@ def test_a_call_that_is_delayed_begins_a_second_late(own):
 
 
 def test_a_delay_may_be_longer_than_the_timeout(own):
-    ranks = own(2, TEST_TIMEOUT="0.3")
-    for told in ranks.run(faults.injected, "delay:2", 3):
+    ranks = own(2)
+    for told in ranks.run(faults.injected, "delay:2", 3, 0.3):
         assert told["sums"] == [2.0]
         assert "within its timeout of 300 ms" in told["error"][1]
     assert ranks.end() == [0, 0]
@@ -220,9 +220,13 @@ def test_a_rank_is_killed_at_a_call(own):
 
 
 def test_the_environment_orders_a_fault_for_one_device(own):
-    ranks = own(2, OPENREG_FAULTS="delay:1@1")
-    for first, second in ranks.run(faults.ordered_by_the_environment):
-        assert first < 1 <= second
+    ranks = own(2, OPENREG_FAULTS="drop:1@1")
+    told = ranks.run(faults.ordered_by_the_environment)
+    for result, (kind, text) in told:
+        assert result == [2] * 4
+        assert kind in ("AcceleratorError", "DistBackendError")
+        assert "within its timeout of 1000 ms" in text
+    assert any("its messages were lost, by an injected fault" in text for _, (_, text) in told)
     assert ranks.end() == [0, 0]
 
 

@@ -8,8 +8,6 @@ import process_failures
 import pytest
 from ranks import Ranks
 
-TIMEOUT = 4  # seconds, of the group
-
 
 def fail_at_random(own: Callable[..., Ranks], seed: int, way: str) -> None:
     """One run, in which one rank fails in this way."""
@@ -17,7 +15,7 @@ def fail_at_random(own: Callable[..., Ranks], seed: int, way: str) -> None:
     size = choice.choice((2, 2, 3, 4))
     culprit, moment = choice.randrange(size), choice.randrange(process_failures.CALLS)
     where = f"seed {seed}: rank {culprit} of {size} {way} at call {moment}"
-    ranks = own(size, TEST_TIMEOUT=str(TIMEOUT))
+    ranks = own(size)
     ranks.begin(process_failures.failure, way, culprit, moment, seed)
     for rank in sorted(set(range(size)) - {culprit}):
         kind, text = ranks.answer(rank)
@@ -30,7 +28,7 @@ def fail_at_random(own: Callable[..., Ranks], seed: int, way: str) -> None:
 def depart(own: Callable[..., Ranks], seed: int) -> None:
     """One run, in which all ranks end with work under way."""
     size = random.Random(seed).choice((2, 2, 3))
-    ranks = own(size, TEST_TIMEOUT="1")  # for which an end may wait
+    ranks = own(size)
     ranks.begin(process_failures.departure, seed)
     codes = ranks.end()
     assert codes == [0] * size, f"seed {seed}: exit codes {codes}"
