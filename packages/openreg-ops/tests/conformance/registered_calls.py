@@ -100,6 +100,8 @@ def attention():
     query = leaf(2, 3, 2, 4)
     result = torch.ops.aten._efficient_attention_forward(query, query, query, *[None] * 5, 0.0, 0, True)
     result[0].sum().backward()
+    query = leaf(1, 2, 3, 4)
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, query, query)[0].sum().backward()
 
 
 def nested_tensors():

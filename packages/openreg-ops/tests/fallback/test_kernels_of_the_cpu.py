@@ -21,7 +21,6 @@ LEFT = {
     "_foobar": OF_TESTS,
     "_make_dep_token": "a tensor of the CPU, whatever the device",
     "_nested_compute_contiguous_strides_offsets": "sizes, which are on the host",
-    "_scaled_dot_product_flash_attention_for_cpu": OF_THE_CPU,
     "_slow_conv2d": OF_THE_CPU,
     "_test_": OF_TESTS,
     "batch_norm_update_stats": OLD,
