@@ -50,19 +50,8 @@ DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(PACKAGE_SESSIONS), "wheel-quality"
 # These take longer: the workflow runs them, and `nox` without arguments does not.
 SLOW = [
     *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "instructions", "libraries", "macos"),
-    *(
-        "onnx",
-        "quickstart",
-        "recipe",
-        "release",
-        "settings",
-        "soak",
-        "stress",
-        "subsets",
-        "template",
-        "tidy",
-        "tutorial",
-    ),
+    *("onnx", "quickstart", "recipe", "release", "settings"),
+    *("soak", "stress", "subsets", "template", "tidy", "tutorial"),
 ]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)

@@ -295,12 +295,12 @@ DEVICE = ("fl=(1) openreg_driver/engine/engine.cpp", "fn=(1) run", "7 9")
 
 
 def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):
-    found = callgrind.instructions_by(dump("x", *HOST), callgrind.FILES)
+    found = callgrind.instructions_by(dump("x", *HOST), callgrind.BY_FILE)
     header = "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h"
     assert found == {"openreg-ops/csrc/module.cpp": 9, header: 2, "aten/native.cpp": 1000}
     assert trace.repository_files(found, PACKAGES) == {ADD: 9, LAUNCH: 2}
     with pytest.raises(SystemExit):
-        callgrind.instructions_by("fl=without a number", callgrind.FILES)
+        callgrind.instructions_by("fl=without a number", callgrind.BY_FILE)
     assert "fl=without a number" in capsys.readouterr().err
 
 
@@ -320,18 +320,10 @@ def test_the_host_counts_until_it_has_returned_and_the_device_until_it_is_idle(t
 
 
 def test_the_account_has_the_instructions_of_one_operator_by_library(tmp_path):
-    lines = ["ob=(1) /usr/lib/libc-2", "fn=(1) malloc", "1 300", "ob=(2) /site/torch/lib/libc10-1"]
-    lines += [
-        "fn=(2) tensor",
-        "cob=(1)",
-        "cfn=(1)",
-        "calls=1 4",
-        "* 900",
-        "5 200",
-        "ob=(3) /elsewhere/libx-1",
-        "1 100",
-    ]
-    counts = callgrind.instructions_by(dump("returned", *lines), callgrind.LIBRARIES)
+    lines = ["ob=(1) /usr/lib/libc-2", "fn=(1) malloc", "1 300"]
+    lines += ["ob=(2) /site/torch/lib/libc10-1", "fn=(2) tensor", "cob=(1)", "cfn=(1)", "calls=1 4", "* 900", "5 200"]
+    lines += ["ob=(3) /elsewhere/libx-1", "1 100"]
+    counts = callgrind.instructions_by(dump("returned", *lines), callgrind.BY_LIBRARY)
     found = account.by_title(counts, operators=10)
     memory, tensors = "C library: memory, locks", "PyTorch: tensors and storages"
     assert {title: count for title, count in found.items() if count} == {memory: 30, tensors: 20, account.OTHERS: 10}

@@ -95,7 +95,7 @@ def test_loading_can_be_switched_off():
     assert python(f"import torch\n{STATE}", autoload=False) == [False, []]
 
 
-# What a plug-in requires without loading it: a program without operators has nothing to record or to check.
+# Plug-ins require these packages and do not load them. A program without operators has nothing to record or to check.
 REQUIRED_ONLY = {"openreg_profiler": {"openreg-ops"}, "openreg_sanitizer": {"openreg-ops"}}
 
 

@@ -26,13 +26,13 @@ RECORDS = "record"
 _EVENT = re.compile(r"(?m)^desc: Trigger: Client Request: (.*)$")
 _NAMED = re.compile(r"\((\d+)\)(?: (.+))?")
 _COSTS = re.compile(r"[+*\d-]")
-# What a line of the record names: for the costs that follow, and for a function that is called.
-FILES = (("fl", "fi", "fe"), ("cfi", "cfl"))
-LIBRARIES = (("ob",), ("cob",))
+# The keys of the lines that name the file or the library of the costs that follow, and those of a called function's.
+BY_FILE = (("fl", "fi", "fe"), ("cfi", "cfl"))
+BY_LIBRARY = (("ob",), ("cob",))
 
 
 def instructions_by(dump: str, kind: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, int]:
-    """Returns the instructions in one thread's record by FILES or LIBRARIES, without those of called functions."""
+    """Returns the instructions in one thread's record BY_FILE or BY_LIBRARY, without those of called functions."""
     own, called = kind
     names: dict[str, str] = {}
     counts: dict[str, int] = {}

@@ -59,7 +59,7 @@ def parts(cuts: list[tuple[str, int, str]], packages: Mapping[str, Package]) -> 
         Part(
             "host" if thread == callgrind.HOST else "device",
             event,
-            repository_files(callgrind.instructions_by(text, callgrind.FILES), packages),
+            repository_files(callgrind.instructions_by(text, callgrind.BY_FILE), packages),
         )
         for event, thread, text in callgrind.until_returned(cuts)
     ]
@@ -92,7 +92,7 @@ def record_account(python: Path, library: Path) -> account.Account:
         counts: dict[str, Counter[str]] = {}
         for _, thread, text in callgrind.until_returned(cuts):
             column = account.ENGINE if thread != callgrind.HOST else account.CPU if device == "cpu" else account.HOST
-            counts.setdefault(column, Counter()).update(callgrind.instructions_by(text, callgrind.LIBRARIES))
+            counts.setdefault(column, Counter()).update(callgrind.instructions_by(text, callgrind.BY_LIBRARY))
         found |= {column: account.by_title(count, OPERATORS) for column, count in counts.items()}
     return found
 
@@ -124,9 +124,9 @@ def compiler() -> str:
 def run_instructions(session: nox.Session, environment: PackageSession) -> None:
     """Fails if an addition executes more instructions than docs/trace/account.json and account.GROWTH allow."""
     require_valgrind()
-    recorded, compiled_by = account.read(ROOT)
-    if compiler() != compiled_by:
-        refuse(f"instructions: the record was made with {compiled_by}, and this is {compiler()}; set CC and CXX")
+    (recorded, compiled_by), here = account.read(ROOT), compiler()
+    if here != compiled_by:
+        refuse(f"instructions: the record was made with {compiled_by}, and this is {here}; set CC and CXX")
     environment.install(PACKAGE, "numpy", *BUILD_TOOLS)
     python = Path(session.bin) / PYTHON_PROGRAM
     with tempfile.TemporaryDirectory() as place:

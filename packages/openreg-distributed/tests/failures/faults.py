@@ -239,9 +239,10 @@ def injected(rank: int, size: int, specification: str, calls: int, limit: float 
     faults = torch.openreg.inject_faults(specification) if rank == 1 else contextlib.nullcontext()
     error: tuple[str, str] = ("", "")
     sums = []
+    at_fault = int(specification.rpartition(":")[2])
     with faults:
         for number in range(1, calls + 1):
-            if limit is not None and specification.endswith(f":{number}"):
+            if limit is not None and number == at_fault:
                 limit_calls(limit)
             tensor = x()
             error = told(lambda tensor=tensor: (distributed.all_reduce(tensor), torch.openreg.synchronize()))

@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention as attention
 pytestmark = pytest.mark.no_fallback
 
 FORWARD = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 TOLERANCES = {
     torch.float64: {"rtol": 1e-9, "atol": 1e-10},
@@ -311,8 +312,7 @@ def test_mistakes_are_reported_on_the_calling_line():
 
 def flash(query, key, value, dropout_p=0.0, is_causal=False, mask=None):
     """Calls the operator that programs contain which were exported on the CPU."""
-    name = "_scaled_dot_product_flash_attention_for_cpu"
-    return getattr(torch.ops.aten, name)(query, key, value, dropout_p, is_causal, attn_mask=mask)[0]
+    return FLASH(query, key, value, dropout_p, is_causal, attn_mask=mask)[0]
 
 
 @pytest.mark.parametrize("is_causal", [False, True])

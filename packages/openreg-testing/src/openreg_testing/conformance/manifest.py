@@ -192,10 +192,8 @@ _TOP = {
 _FLAGS = {"environment": dict, "table": str, "read_late": list}
 _EXPECT = {"native": dict, "most_failing": int}
 _READING = {"flag": str, "operators": list, "reason": str, "effect": str}
-_RELEASES = {
-    "since": str,
-    "before": str,
-}  # an entry holds from the one release of torch on, and before the other
+# An entry holds from the first of these releases of torch on, and before the second.
+_RELEASES = {"since": str, "before": str}
 _OPERATOR = {
     **dict.fromkeys(_TEXTS, str),
     "comparable": bool,
