@@ -154,6 +154,7 @@ struct UnstructuredOverload<Result(Args...)> {
     auto& output = std::get<kOutput>(std::tie(args...));  // may be a list of them
     const c10::Device device = device_of(op.name, args...);
     check_same_device_or_scalar(op.name, device, args...);
+    check_same_device(op.name, device, output);  // a number on the host can be read, but not written
     const CurrentDeviceGuard current(device);
     if constexpr (!kWritesFirst) {
       const OutputSpec spec = describe(args...);

@@ -31,6 +31,19 @@ def test_the_value_may_be_on_the_device():
     assert x.masked_fill_(mask, torch.tensor(5.0, device=DEVICE)).cpu().tolist() == [5, 2, 5]
 
 
+def test_a_number_on_the_host_is_filled_with_one_of_the_device():
+    number = torch.tensor(0.0)
+    assert number.fill_(torch.tensor(2.0, device=DEVICE)).item() == 2
+
+
+@pytest.mark.parametrize("value", [3, torch.tensor(3.0), torch.tensor(3.0, device=DEVICE)], ids=str)
+def test_a_number_on_the_host_is_not_filled_under_a_mask_of_the_device(value):
+    number = torch.tensor(0.0)
+    with pytest.raises(RuntimeError, match="same device"):
+        number.masked_fill_(torch.tensor(True, device=DEVICE), value)
+    assert number.item() == 0
+
+
 def test_a_value_on_the_host_may_change_after_the_launch(gate):
     x, value = torch.zeros(3, device=DEVICE), torch.tensor(2.0)
     gate.close()

@@ -21,7 +21,7 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
   at::assert_no_internal_overlap(self);  // because the kernel copies a tensor
-  return value.device().is_cpu() ? self.fill_(value.item()) : kFillTensor(self, value);
+  return value.device() != self.device() ? self.fill_(value.item()) : kFillTensor(self, value);
 }
 
 // Throws c10::Error for wrong operands, which the kernel would detect too late to throw on the calling line.
