@@ -13,6 +13,7 @@
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/event.h"
+#include "openreg/runtime/gil.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/status.h"
@@ -83,8 +84,16 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
 }
 
 void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
-  OPENREG_CHECK(orMemcpyAsync(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes(), orMemcpyDefault,
-                              runtime::native_handle(stream)));
+  const orStream_t handle = runtime::native_handle(stream);
+  orError_t status = orSuccess;
+  {
+    // The call blocks while the queue is full, and until a copy of pageable memory is complete. PyTorch holds the GIL
+    // when it copies storages.
+    const runtime::GilRelease release;
+    status = orMemcpyAsync(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes(), orMemcpyDefault,
+                           handle);
+  }
+  OPENREG_CHECK(status);
 }
 
 // Copies a small tensor as bytes if possible, because this takes less time than to start a second thread of a kernel.

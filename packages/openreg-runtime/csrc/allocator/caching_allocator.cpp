@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -205,7 +206,12 @@ class CachingAllocator final : public c10::DeviceAllocator {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {
       DeviceAllocatorState& device = checked_device(index, "emptyCache");
       const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL);
-      TORCH_CHECK(device.cache.empty(id), "empty_cache: the cache of openreg:", static_cast<int>(index),
+      bool is_emptied = false;
+      {
+        const GilRelease release;  // because the driver frees memory when the device's tasks are complete
+        is_emptied = device.cache.empty(id);
+      }
+      TORCH_CHECK(is_emptied, "empty_cache: the cache of openreg:", static_cast<int>(index),
                   " cannot be emptied while a capture is under way on that device, because that waits for all its "
                   "work; call torch.openreg.empty_cache() before the capture begins or after it has ended");
     }
@@ -261,6 +267,10 @@ class CachingAllocator final : public c10::DeviceAllocator {
     }
     try {
       refuse_inside_callback("the caching allocator's release");
+      std::optional<GilRelease> without_gil;
+      if (C10_UNLIKELY(poison_is_on())) {
+        without_gil.emplace();  // because the fill with poison blocks while the stream's queue is full
+      }
       // The query of the owner takes the driver's lock, so the last device is tried first.
       if (C10_UNLIKELY(!release_on(last_device(), address))) {
         const c10::DeviceIndex owner = owner_of(address);

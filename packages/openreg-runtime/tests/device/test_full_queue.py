@@ -146,6 +146,16 @@ def resize_a_storage(_stream, _gate):
     return lambda: storage.resize_(2000)
 
 
+def copy_a_storage(_stream, _gate):
+    source, destination = (torch.UntypedStorage(1000, device="openreg") for _ in range(2))
+    return lambda: destination.copy_(source)
+
+
+def release_a_storage(_stream, _gate):
+    storages = [torch.UntypedStorage(1000, device="openreg")]
+    return storages.clear
+
+
 def replay_a_graph(_stream, _gate):
     graph = torch.accelerator.Graph()
     with torch.Stream("openreg"), graph:
@@ -173,6 +183,8 @@ def mark_a_range_of_a_profile(_stream, _gate):
         wait_for_an_event,
         pause,
         resize_a_storage,
+        release_a_storage,
+        copy_a_storage,
         replay_a_graph,
         mark_a_range_of_a_profile,
     ],
@@ -183,9 +195,10 @@ def test_so_does_what_else_is_enqueued(call_when_full, gate, prepare):
         call_when_full(stream, prepare(stream, gate))
 
 
-def test_so_does_an_allocation_that_poisons():
-    """The fill of the new memory is a task, too."""
-    test = f"{__file__}::{test_so_does_what_else_is_enqueued.__name__}[resize_a_storage]"
+@pytest.mark.parametrize("name", ["resize_a_storage", "release_a_storage"])
+def test_so_does_a_fill_with_poison(name):
+    """The fill of memory that is allocated or released is a task, too."""
+    test = f"{__file__}::{test_so_does_what_else_is_enqueued.__name__}[{name}]"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, env={**os.environ, "OPENREG_POISON": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
