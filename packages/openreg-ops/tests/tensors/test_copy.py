@@ -168,6 +168,22 @@ def test_pinned_memory_that_is_freed_is_not_reused_too_early(gate):
     assert all(other[0] == 9 for other in others)
 
 
+def test_pinned_memory_is_not_reused_while_the_device_has_failed():
+    """One of its tasks may still run, until the reset has ended them all."""
+    x = torch.zeros(1 << 20, dtype=torch.uint8, device=DEVICE)
+    host = torch.zeros(1 << 20, dtype=torch.uint8, pin_memory=True)
+    host.copy_(x, non_blocking=True)
+    torch._assert_async(torch.zeros(1, device=DEVICE))
+    with pytest.raises(torch.AcceleratorError, match="nonzero"):
+        torch.openreg.synchronize()
+    address = host.data_ptr()
+    del host
+    failed = torch.empty(1 << 20, dtype=torch.uint8, pin_memory=True)
+    torch.openreg.reset_device()
+    assert failed.data_ptr() != address
+    assert torch.empty(1 << 20, dtype=torch.uint8, pin_memory=True).data_ptr() == address
+
+
 def test_copies_between_devices_follow_both_streams(gate):
     x = torch.zeros(1024, device="openreg:0")
     y = torch.zeros(1024, device="openreg:1")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "openreg/runtime/event.h"
 
+#include <exception>
 #include <utility>
 
 #include "base/enqueue.h"
@@ -44,15 +45,21 @@ void block_stream(orEvent_t event, c10::Stream stream) {
 }
 
 void record_event(orEvent_t& event, c10::Stream stream, bool timed) {
-  if (event == nullptr) {
-    OPENREG_CHECK(orEventCreateWithFlags(&event, timed ? orEventEnableTiming : orEventDisableTiming));
-  }
   const orStream_t handle = native_handle(stream);
-  if (!timed) {  // needs no place in the queue, so the call does not block
-    OPENREG_CHECK(orEventRecord(event, handle));
-    return;
+  const bool is_new = event == nullptr;
+  orEvent_t recorded = event;
+  if (is_new) {
+    OPENREG_CHECK(orEventCreateWithFlags(&recorded, timed ? orEventEnableTiming : orEventDisableTiming));
   }
-  OPENREG_CHECK(enqueue_without_gil([&] { return orEventRecord(event, handle); }));
+  // Without timing, the event needs no place in the queue, so the call does not block.
+  const orError_t status =
+      timed ? enqueue_without_gil([&] { return orEventRecord(recorded, handle); }) : orEventRecord(recorded, handle);
+  if (status != orSuccess && is_new) {
+    orEventDestroy(recorded);  // the caller has no handle of it
+  } else {
+    event = recorded;
+  }
+  OPENREG_CHECK(status);
 }
 
 Event::Event(Event&& other) noexcept
@@ -88,18 +95,22 @@ void Event::record_for_release(c10::Stream stream) noexcept {
   const CallReasonGuard reason(CallReason::kAllocator);
   try {
     record(stream);
-  } catch (const c10::Error&) {
-    // The next call on that stream reports the error.
+  } catch (const std::exception&) {
+    // The next call on that stream reports the error. A null event with a device is one that was not recorded.
+    const Event dropped(std::move(*this));
   }
 }
 
 bool Event::query_for_release() const noexcept {
   const CallReasonGuard reason(CallReason::kAllocator);
-  const orError_t status = event_ == nullptr ? orSuccess : orEventQuery(event_);
+  if (event_ == nullptr) {
+    return device_ < 0 || orDeviceGetError(device_) == orSuccess;
+  }
+  const orError_t status = orEventQuery(event_);
   if (status == orSuccess || status == orErrorNotReady) {
     return status == orSuccess;
   }
-  // After a reset of the device, its skipped tasks are over. Before that, another of its kernels may still run.
+  // After a reset of the device, its skipped tasks are over. Before that, another of its tasks may still run.
   const bool is_over = status == orErrorLaunchFailure && orDeviceGetError(device_) == orSuccess;
   orGetLastError();
   return is_over;

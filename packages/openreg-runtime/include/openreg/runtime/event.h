@@ -43,11 +43,11 @@ class OPENREG_RUNTIME_API Event {
   void block(c10::Stream stream) const;
   // Calls query_event().
   bool query() const;
-  // Same as `record()`, except that it ignores errors, and so records nothing on a failed device, which skips its
-  // tasks. Allocators call this, because they must not throw when memory is released.
+  // Same as `record()`, except that it ignores errors, such as that of a failed device. Allocators call this, because
+  // they must not throw when memory is released.
   void record_for_release(c10::Stream stream) noexcept;
-  // Same as `query()`, except that it throws no error. If the device has failed, returns false until it is reset, and
-  // true from then on.
+  // Same as `query()`, except that it throws no error. If the device has failed, before or after the event was
+  // recorded, returns false until it is reset, because one of its tasks may still run, and true from then on.
   bool query_for_release() const noexcept;
   // Calls synchronize_event().
   void synchronize() const;
