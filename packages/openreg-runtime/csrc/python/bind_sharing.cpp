@@ -19,11 +19,11 @@ py::bytes to_bytes(const orIpcMemHandle_t& handle) {
   return {handle.reserved, sizeof(handle.reserved)};
 }
 
-orIpcMemHandle_t to_handle(const std::string& bytes) {
+orIpcMemHandle_t to_handle(const char* function, const std::string& bytes) {
   orIpcMemHandle_t handle{};
-  TORCH_CHECK_VALUE(bytes.size() == sizeof(handle.reserved), "expected a handle of openreg memory, which has ",
-                    sizeof(handle.reserved), " bytes, but got ", bytes.size(),
-                    " bytes; pass what the sending process got, unchanged");
+  TORCH_CHECK_VALUE(bytes.size() == sizeof(handle.reserved), function,
+                    ": expected a handle of openreg memory, which has ", sizeof(handle.reserved), " bytes, but got ",
+                    bytes.size(), " bytes; pass what the sending process got, unchanged");
   std::memcpy(handle.reserved, bytes.data(), bytes.size());
   return handle;
 }
@@ -47,7 +47,8 @@ py::list collect() {
 
 at::Storage open(int64_t index, const std::string& segment, size_t offset, size_t size, const std::string& page,
                  size_t slot) {
-  return open_storage(to_device_index(index), {to_handle(segment), offset}, size, {to_handle(page), slot});
+  return open_storage(to_device_index(index), {to_handle("_open_storage", segment), offset}, size,
+                      {to_handle("_open_storage", page), slot});
 }
 
 }  // namespace
@@ -60,14 +61,16 @@ void bind_sharing(py::module_& module) {
   module.def("_collect_ipc_ref_counts", &collect);
   module.def(
       "_cancel_ipc_ref_count",
-      [](const std::string& page, size_t slot) { cancel_ipc_ref_count({to_handle(page), slot}); }, py::arg("page"),
-      py::arg("slot"));
+      [](const std::string& page, size_t slot) {
+        cancel_ipc_ref_count({to_handle("_cancel_ipc_ref_count", page), slot});
+      },
+      py::arg("page"), py::arg("slot"));
   module.def("_open_storage", &open, py::arg("device"), py::arg("segment"), py::arg("offset"), py::arg("size"),
              py::arg("page"), py::arg("slot"));
   module.def(
       "_release_ipc_ref_count",
       [](int64_t index, const std::string& page, size_t slot) {
-        release_ipc_ref_count(to_device_index(index), {to_handle(page), slot});
+        release_ipc_ref_count(to_device_index(index), {to_handle("_release_ipc_ref_count", page), slot});
       },
       py::arg("device"), py::arg("page"), py::arg("slot"));
   module.def("_release_all_ipc_ref_counts", &release_all_ipc_ref_counts);

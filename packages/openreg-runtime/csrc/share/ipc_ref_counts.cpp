@@ -24,6 +24,7 @@ struct Page {
   orStream_t stream = nullptr;  // its own stream, so that a read waits for no other tasks
   orIpcMemHandle_t handle{};
   std::array<bool, kPageSize> taken{};
+  std::array<bool, kPageSize> released{};  // whether the receiver has set the byte; a taken slot that is not free yet
   size_t taken_count = 0;
 };
 
@@ -33,19 +34,11 @@ std::unique_ptr<Page> make_page(c10::DeviceIndex index) {
   page->device = index;
   void* address = nullptr;
   OPENREG_CHECK(orMalloc(&address, kPageSize));
-  page->address = static_cast<char*>(address);
-  orError_t status = orMemset(address, 0, kPageSize);
-  if (status == orSuccess) {
-    status = orIpcGetMemHandle(&page->handle, address);
-  }
-  if (status == orSuccess) {
-    status = orStreamCreate(&page->stream);
-  }
-  if (status != orSuccess) {
-    const std::string reason = orGetLastErrorMessage();
-    orFree(address);
-    TORCH_CHECK(false, "openreg:", static_cast<int>(index), " cannot share memory with other processes: ", reason);
-  }
+  std::unique_ptr<void, orError_t (*)(void*)> memory(address, &orFree);  // until all calls have succeeded
+  OPENREG_CHECK(orMemset(address, 0, kPageSize));
+  OPENREG_CHECK(orIpcGetMemHandle(&page->handle, address));
+  OPENREG_CHECK(orStreamCreate(&page->stream));
+  page->address = static_cast<char*>(memory.release());
   return page;
 }
 
@@ -78,6 +71,7 @@ class IpcRefCounts {
       if (std::memcmp(&page->handle, &count.page, sizeof(count.page)) == 0 && count.slot < kPageSize &&
           page->taken[count.slot]) {
         page->taken[count.slot] = false;
+        page->released[count.slot] = false;
         --page->taken_count;
       }
     }
@@ -102,15 +96,29 @@ class IpcRefCounts {
       orGetLastError();
       return;
     }
+    orError_t status = orSuccess;
     for (size_t slot = 0; slot < kPageSize; ++slot) {
-      if (page.taken[slot] && bytes[slot] != 0) {
-        OPENREG_CHECK(orMemsetAsync(page.address + slot, 0, 1, page.stream));
+      page.released[slot] = page.released[slot] || (page.taken[slot] && bytes[slot] != 0);
+      if (page.released[slot] && status == orSuccess) {
+        status = orMemsetAsync(page.address + slot, 0, 1, page.stream);
+      }
+    }
+    if (status == orSuccess) {
+      status = orStreamSynchronize(page.stream);
+    }
+    if (status != orSuccess) {
+      orGetLastError();
+      return;
+    }
+    // A slot has to be 0 before it is used again, so it is free only now.
+    for (size_t slot = 0; slot < kPageSize; ++slot) {
+      if (page.released[slot]) {
+        page.released[slot] = false;
         page.taken[slot] = false;
         --page.taken_count;
         result.push_back({page.handle, slot});
       }
     }
-    OPENREG_CHECK(orStreamSynchronize(page.stream));  // a slot must be 0 before it is used again
   }
 
   std::mutex mutex_;

@@ -90,7 +90,11 @@ class Receiver {
     for (const Received* received : live_) {
       set_released(*received);
     }
+    for (const auto& received : due_) {
+      set_released(*received);
+    }
     live_.clear();
+    due_.clear();
   }
 
   static Receiver& instance() {
