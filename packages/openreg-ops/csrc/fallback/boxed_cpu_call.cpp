@@ -145,8 +145,11 @@ void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stac
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool written = is_written(arguments[i]);
     for_each_tensor_in(stack[first + i], [&](const at::Tensor& tensor) {
-      written || tensor.is_quantized() ? check_same_device(name.c_str(), device, tensor)
-                                       : check_same_device_or_scalar(name.c_str(), device, tensor);
+      if (written || tensor.is_quantized()) {
+        check_same_device(name.c_str(), device, tensor);
+      } else {
+        check_same_device_or_scalar(name.c_str(), device, tensor);
+      }
     });
   }
 }
@@ -322,7 +325,6 @@ at::Tensor BoxedCpuCall::tensor_to_device(const at::Tensor& tensor) {
   const c10::IntArrayRef strides = tensor.is_non_overlapping_and_dense() ? tensor.strides() : c10::IntArrayRef();
   copied_bytes_ += tensor.nbytes();
   if (tensor.is_quantized()) {
-    const CurrentDeviceGuard current(device_);
     at::Tensor result = make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
                                        quantizer_on(quantizer_of(tensor), device_));
     integers_of(result).copy_(integers_of(tensor));

@@ -25,8 +25,7 @@ namespace openreg::ops {
 // that no device has.
 c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
 
-// Calls `visit(tensor)` for every tensor in a boxed argument. Tensors of a TensorList may be undefined; other undefined
-// tensors are skipped.
+// Calls `visit(tensor)` for every defined tensor in a boxed argument.
 template <class Visit>
 void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
   if (value.isTensor()) {
@@ -35,7 +34,9 @@ void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
     }
   } else if (value.isTensorList()) {
     for (const at::Tensor& tensor : value.toTensorVector()) {
-      visit(tensor);
+      if (tensor.defined()) {
+        visit(tensor);
+      }
     }
   } else if (value.isOptionalTensorList()) {
     for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
@@ -83,7 +84,8 @@ c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Sta
 // A boxed call of a CPU kernel on aliases of its operands. It exists for one call, on one thread.
 class BoxedCpuCall {
  public:
-  // `stack` holds the arguments on top and must keep them until finish().
+  // `stack` holds the arguments on top and must keep them until finish(). The call's device has to be current until
+  // then.
   BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
   // Runs the kernel that PyTorch has for `key` on the engine, in stream order, and blocks until it is complete. Also

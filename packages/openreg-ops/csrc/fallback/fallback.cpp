@@ -12,10 +12,9 @@
 
 #include "fallback/boxed_cpu_call.h"
 #include "fallback/statistics.h"
-#include "openreg/runtime/capture.h"
+#include "launch/run_and_wait.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
-#include "openreg/runtime/sync_debug.h"
 #include "support/device_check.h"
 
 namespace openreg::ops {
@@ -63,11 +62,13 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   // Adds a range to the profiles of torch.profiler. Its name is built only while a profile is taken.
   RECORD_USER_SCOPE("openreg::fallback " + name);
   const auto begin = std::chrono::steady_clock::now();
+  const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
+  const CurrentDeviceGuard current(device);
+  const c10::Stream stream = runtime::current_stream(device.index());
+  // Before the call exists, which copies operands and advances the generator. A captured kernel would refer to its
+  // objects.
+  check_sync_allowed(name.c_str(), stream);
   BoxedCpuCall call(op, *stack);
-  const CurrentDeviceGuard current(call.device());
-  const c10::Stream stream = runtime::current_stream(call.device().index());
-  runtime::check_stream_not_capturing(name.c_str(), stream);  // a captured kernel would refer to objects of this call
-  runtime::warn_or_error_on_sync();
   if (may_be_python(op)) {
     run_on_host(op, call, key, stream);
   } else {

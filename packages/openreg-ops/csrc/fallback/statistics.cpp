@@ -42,7 +42,7 @@ void FallbackStatistics::admit(const std::string& op) {
   bool first = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    first = warned_.emplace(op, true).second;
+    first = warned_.insert(op).second;
   }
   if (first) {
     TORCH_WARN("operator ", op,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace openreg::ops {
@@ -45,7 +46,7 @@ class FallbackStatistics {
   std::atomic<FallbackMode> mode_;
   mutable std::mutex mutex_;
   std::map<std::string, FallbackCount> counts_;
-  std::map<std::string, bool> warned_;
+  std::set<std::string> warned_;  // the operators of which a fallback has warned
 };
 
 // Parses "allow", "warn" or "error". Throws c10::ValueError, with the accepted words, for any other text.

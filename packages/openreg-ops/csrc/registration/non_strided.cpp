@@ -13,9 +13,10 @@ void run_host_composite(const c10::OperatorHandle& op, c10::DispatchKey key, tor
 }
 
 void run_synchronous(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack) {
+  const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
+  const CurrentDeviceGuard current(device);
+  check_sync_allowed(op.schema().name().c_str(), runtime::current_stream(device.index()));
   BoxedCpuCall call(op, *stack);
-  const CurrentDeviceGuard current(call.device());
-  check_sync_allowed(op.schema().name().c_str(), runtime::current_stream(call.device().index()));
   call.run_on_engine(key);
   call.finish();
 }

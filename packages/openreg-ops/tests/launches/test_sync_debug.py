@@ -57,6 +57,16 @@ def test_a_copy_that_waits_for_its_kernel_too_is_warned_of_once():
     assert len([warning for warning in caught if "waits" in str(warning.message)]) == 1
 
 
+def test_a_refused_fallback_draws_no_random_numbers():
+    x = torch.ones(4, device=DEVICE)
+    state = torch.openreg.get_rng_state()
+    torch.openreg.set_sync_debug_mode("error")
+    with torch.openreg.fallback_operators("aten::normal_"), pytest.raises(RuntimeError, match="waits"):
+        x.normal_()
+    torch.openreg.set_sync_debug_mode("default")
+    assert torch.equal(torch.openreg.get_rng_state(), state)
+
+
 @pytest.mark.covers("module.set_sync_debug_mode")
 def test_what_lets_the_host_go_on_is_allowed():
     x = torch.ones(4, 4, device=DEVICE, requires_grad=True)
