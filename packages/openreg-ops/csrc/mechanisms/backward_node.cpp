@@ -60,9 +60,10 @@ struct SwigluBackward final : torch::autograd::Node {
   torch::autograd::SavedVariable up_;
 };
 
-void refuse_forward_mode(const at::Tensor& gate, const at::Tensor& up) {
+template <class... Tensors>
+void refuse_forward_mode(const Tensors&... tensors) {
   TORCH_CHECK_NOT_IMPLEMENTED(
-      !gate._fw_grad(0).defined() && !up._fw_grad(0).defined(),
+      !(tensors._fw_grad(0).defined() || ...),
       "openreg::swiglu has no forward-mode derivative; use torch.nn.functional.silu(gate) * up");
 }
 
@@ -85,7 +86,7 @@ at::Tensor swiglu_autograd(const at::Tensor& gate, const at::Tensor& up) {
 
 // Computes the backward with PyTorch's operators if it has to be differentiated itself, because they have derivatives.
 Pair swiglu_backward_autograd(const at::Tensor& grad, const at::Tensor& gate, const at::Tensor& up) {
-  refuse_forward_mode(gate, up);
+  refuse_forward_mode(grad, gate, up);
   if (torch::autograd::compute_requires_grad(grad, gate, up)) {
     const at::Tensor sigmoid = at::sigmoid(gate);
     return {grad * up * sigmoid * (gate * (1 - sigmoid) + 1), grad * gate * sigmoid};

@@ -89,6 +89,9 @@ def test_derivatives_in_forward_mode_are_refused():
         dual = torch.autograd.forward_ad.make_dual(gate, torch.ones_like(gate))
         with pytest.raises(NotImplementedError, match=r"swiglu .*forward.*silu\(gate\) \* up"):
             swiglu(dual, up)
+        grad = torch.ones_like(gate)
+        with pytest.raises(NotImplementedError, match=r"swiglu .*forward.*silu\(gate\) \* up"):
+            torch.ops.openreg.swiglu_backward(torch.autograd.forward_ad.make_dual(grad, grad), gate, up)
 
 
 def test_a_graph_serves_one_backward_pass():
