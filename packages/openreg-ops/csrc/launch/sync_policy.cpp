@@ -69,6 +69,7 @@ void LaunchSignature::add(const at::Tensor& operand) {
   }
   mix(1 + static_cast<uint64_t>(operand.scalar_type()));
   mix(operand.device().is_cpu() ? 1 : 2);
+  mix((operand.is_conj() ? 1 : 0) + (operand.is_neg() ? 2 : 0));
   add(operand.sizes());
   add(operand.strides());
   bytes_ += operand.nbytes();

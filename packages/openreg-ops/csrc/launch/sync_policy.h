@@ -63,7 +63,8 @@ enum class SyncPolicy : uint8_t {
 };
 
 // A hash of everything on which a kernel's checks can depend, except data. It contains the operator and its options,
-// and for each operand sizes, strides, dtype, layout, device, and the operands with which it shares memory.
+// and for each operand sizes, strides, dtype, layout, device, lazy bits (conjugate and negative), and the operands with
+// which it shares memory. An operand that is absent, such as None in a list of indices, counts as well.
 class LaunchSignature {
  public:
   // `name` is that of the operator.
@@ -78,11 +79,31 @@ class LaunchSignature {
 
   template <class T>
   void add(const std::optional<T>& option) {
-    option.has_value() ? add(*option) : add(kAbsent);
+    if (option.has_value()) {
+      add(*option);
+    } else {
+      add(kAbsent);
+    }
   }
   template <class T>
   void add(const c10::OptionalArrayRef<T>& option) {
-    option.has_value() ? add(*option) : add(kAbsent);
+    if (option.has_value()) {
+      add(*option);
+    } else {
+      add(kAbsent);
+    }
+  }
+  void add(const c10::List<std::optional<at::Tensor>>& operands) {
+    add(static_cast<int64_t>(operands.size()));
+    for (const std::optional<at::Tensor> operand : operands) {
+      add(operand);
+    }
+  }
+  void add(const at::ITensorListRef& operands) {
+    add(static_cast<int64_t>(operands.size()));
+    for (const at::Tensor& operand : operands) {
+      add(operand);
+    }
   }
   template <class T>
   void add(const c10::ArrayRef<T>& options) {
