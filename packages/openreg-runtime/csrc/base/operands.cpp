@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "openreg/runtime/operands.h"
 
+#include "base/storage_extent.h"
 #include "openreg/runtime/tool_hooks.h"
 
 namespace openreg::runtime {
@@ -22,11 +23,7 @@ void Operands::add(const at::Tensor& tensor, orAccess access) {
   if (!tensor.defined() || tensor.numel() == 0 || !tensor.has_storage()) {
     return;
   }
-  int64_t last = 0;
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    last += (tensor.size(i) - 1) * tensor.stride(i);
-  }
-  const auto size = static_cast<size_t>(last + 1) * tensor.element_size();
+  const size_t size = bytes_to_last_element(tensor, 0);
   std::vector<OperandLayout>& layouts = layouts_of_thread();
   if (ranges_.empty()) {
     layouts.clear();

@@ -4,43 +4,22 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
-#include <algorithm>
 #include <cstring>
 
+#include "base/storage_extent.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/launch.h"
 
 namespace openreg::runtime {
 
-namespace {
-
-// Returns the number of elements in one byte for dtypes that are smaller than a byte, else 1.
-size_t elements_per_byte(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::QUInt4x2:
-      return 2;
-    case c10::ScalarType::QUInt2x4:
-      return 4;
-    default:
-      return 1;
-  }
-}
-
-}  // namespace
-
 void check_storage(const char* operation, const at::Tensor& tensor) {
   if (tensor.numel() == 0) {
     return;
   }
-  int64_t last = tensor.storage_offset();  // the element of the highest address
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    last += (tensor.size(i) - 1) * tensor.stride(i);
-  }
-  const size_t items = static_cast<size_t>(last) / elements_per_byte(tensor.scalar_type()) + 1;
   const size_t nbytes = tensor.storage().nbytes();
-  TORCH_CHECK(items * tensor.element_size() <= nbytes, operation, ": a tensor of shape ", tensor.sizes(), ", strides ",
-              tensor.strides(), ", offset ", tensor.storage_offset(), " and dtype ", tensor.dtype(), " on ",
-              tensor.device(), " reaches beyond its storage, which has ", nbytes, " bytes",
+  TORCH_CHECK(bytes_to_last_element(tensor, tensor.storage_offset()) <= nbytes, operation, ": a tensor of shape ",
+              tensor.sizes(), ", strides ", tensor.strides(), ", offset ", tensor.storage_offset(), " and dtype ",
+              tensor.dtype(), " on ", tensor.device(), " reaches beyond its storage, which has ", nbytes, " bytes",
               nbytes == 0 ? ": its memory was freed" : "",
               ". Give the storage its size back with .untyped_storage().resize_(), or make the tensor anew");
 }
