@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <Python.h>
 #include <frameobject.h>
+#include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include <algorithm>
 #include <array>
@@ -19,14 +20,6 @@ int last_instruction(PyFrameObject* frame) {
   return PyFrame_GetLasti(frame);
 #else
   return frame->f_lasti * 2;
-#endif
-}
-
-bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
 #endif
 }
 
@@ -92,7 +85,7 @@ bool StackTable::intern(std::span<const RawFrame> frames, uint32_t& number) {
 
 uint32_t StackTable::gather() noexcept {
   PyThreadState* const thread = closed_ || Py_IsInitialized() == 0 ? nullptr : PyGILState_GetThisThreadState();
-  if (thread == nullptr || is_finalizing()) {
+  if (thread == nullptr || Py_IsFinalizing() != 0) {
     return 0;
   }
   const PyGILState_STATE gil = PyGILState_Ensure();

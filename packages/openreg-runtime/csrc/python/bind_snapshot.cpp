@@ -2,6 +2,7 @@
 // Bindings of the memory history and of snapshots, in the dictionary format that torch.cuda._memory_viz reads.
 #include <torch/csrc/profiler/combined_traceback.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ using Context = std::shared_ptr<c10::GatheredContext>;
 // Returns true if this thread may use Python. A thread without the GIL must not acquire it while Python is being
 // finalized, because that would end the thread.
 bool python_can_be_asked() {
-  return Py_IsInitialized() != 0 && (PyGILState_Check() != 0 || _Py_IsFinalizing() == 0);
+  return Py_IsInitialized() != 0 && (PyGILState_Check() != 0 || Py_IsFinalizing() == 0);
 }
 
 Context gather_python() {
