@@ -80,6 +80,12 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     for (const at::Tensor& tensor : value.toTensorVector()) {
       visit(tensor);
     }
+  } else if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+      if (tensor.has_value()) {
+        visit(*tensor);
+      }
+    }
   }
 }
 

@@ -19,11 +19,11 @@ namespace {
 // The operators that copy values to the host. Other operators that do so call one of them.
 constexpr OperatorNameArray<2> kToHost = {"aten::_copy_from", "aten::_local_scalar_dense"};
 
-// The bits of poison in floating-point numbers of 16, 32 and 64 bits: the exponent, and the upper bits of the payload,
-// of which bfloat16 has 7. A conversion to fewer bits keeps them.
+// The bits of poison in floating-point numbers of 16, 32 and 64 bits: the exponent, and the upper 10 bits of the
+// payload, which is all that half has.
 constexpr uint16_t kHalfBits = 0x7FFF;
-constexpr uint32_t kFloatBits = 0x7FFF0000;
-constexpr uint64_t kDoubleBits = 0x7FFFE00000000000;
+constexpr uint32_t kFloatBits = 0x7FFFE000;
+constexpr uint64_t kDoubleBits = 0x7FFFFC0000000000;
 
 template <class Word>
 bool any_has_bits(const at::Tensor& dense, Word bits) {
@@ -63,7 +63,8 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* /*
 }  // namespace
 
 bool has_poison(const at::Tensor& tensor) {
-  if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex()) || tensor.numel() == 0) {
+  if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex()) || tensor.numel() == 0 ||
+      c10::toRealValueType(tensor.scalar_type()) == at::kBFloat16) {
     return false;
   }
   // The operators below must not be checked themselves.

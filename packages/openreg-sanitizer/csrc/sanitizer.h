@@ -24,9 +24,10 @@ struct ProcessSettings {
   bool is_poisoned = false;     // OPENREG_POISON
 };
 
-// The one sanitizer of the process. A mutex guards the AccessChecker. The mutex is a leaf: a thread that holds it calls
-// neither the driver, nor an allocator of tensors, nor Python, because callbacks lock it under the locks of the driver
-// and of the allocators. All functions are thread-safe.
+// The one sanitizer of the process. A mutex guards the AccessChecker. A thread that holds it calls neither the driver,
+// nor an allocator of tensors, nor Python, because callbacks lock it under the locks of the driver and of the
+// allocators. Only start() calls PyTorch meanwhile: it asks the dispatcher for the names of the operators. All
+// functions are thread-safe.
 class Sanitizer {
  public:
   static Sanitizer& instance();

@@ -115,6 +115,17 @@ def an_array_is_made_too_early(fixed):
     return array
 
 
+@bug("host-read", "synchronize()")
+def rows_are_chosen_by_indices_too_early(fixed):
+    host = torch.zeros(1024, dtype=torch.int64).pin_memory()
+    host.copy_(torch.ones(1024, dtype=torch.int64, device="openreg"), non_blocking=True)  # first
+    if fixed:
+        current().synchronize()
+    rows = torch.ones(4)[host]  # second
+    torch.openreg.synchronize()
+    return rows
+
+
 @bug("host-read", "side.synchronize()")
 def the_wrong_stream_is_synchronized(fixed):
     side = torch.openreg.Stream()

@@ -303,6 +303,16 @@ def test_a_number_that_was_computed_is_no_poison(program, value):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    "read", ["x.bfloat16().cpu()", "x.bfloat16().float().cpu()", "x.bfloat16()[0].item()", "x.half().cpu()"]
+)
+def test_an_ordinary_nan_stays_one_through_conversions(program, read):
+    """PyTorch's conversion to bfloat16 gives it the bits of poison."""
+    code = f"x = torch.full((64,), float('nan'), device='openreg')\nvalue = {read}\nprint('done')\n"
+    done = program(code, OPENREG_SANITIZER="raise", OPENREG_POISON="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 PINNED = """
 x = torch.empty(256, device="openreg").clone()
 host = torch.zeros(256).pin_memory()
