@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mechanism: a composite operator. Code that was written for PyTorch's own example backend calls these. An operator
-// that is defined with a function, without a key, is composite: it serves every device, and its derivative is that of
-// the operators inside.
+// Mechanism: a composite operator. An operator that is defined with a function, without a key, is composite: it serves
+// every device, and its derivative is that of the operators inside. The operators here have the names of those in
+// PyTorch's own example backend, for code that was written for it.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>

@@ -23,7 +23,7 @@ constexpr const char* kUnknown = ", which PyTorch does not have; name the operat
 
 // The registrations that one thread makes while the module loads.
 struct RegistrationLog {
-  std::map<std::string, KernelTraits> rules;
+  std::map<std::string, KernelTraits> traits;
   std::string mistake;                                          // the first one
   std::string key;                                              // of RegistrationKeyGuard: "@SparsePrivateUse1"
   std::string library = kAten;                                  // of RegistrationKeyGuard: "quantized::"
@@ -76,7 +76,7 @@ void note_kernels_without_operator() {
   }
 }
 
-// Returns the key of an overload in `RegistrationLog::rules`, as registered_traits() describes it.
+// Returns the key of an overload in `RegistrationLog::traits`, as registered_traits() describes it.
 std::string declared_name(const c10::OperatorName& overload) {
   const std::string name = c10::toString(overload);
   return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + registration_log().key;
@@ -98,7 +98,7 @@ void register_overload(torch::Library& library, const c10::OperatorName& overloa
                        torch::CppFunction&& function) {
   if (!c10::Dispatcher::singleton().findSchema(overload).has_value()) {
     note_mistake(overload, kUnknown);
-  } else if (!registration_log().rules.emplace(declared_name(overload), traits).second) {
+  } else if (!registration_log().traits.emplace(declared_name(overload), traits).second) {
     note_mistake(overload, " twice; an operator has one declaration, in the file of its family");
   } else {
     library.impl(c10::toString(overload).c_str(), std::move(function));
@@ -134,7 +134,7 @@ void check_registrations() {
 }
 
 const std::map<std::string, KernelTraits>& registered_traits() {
-  return registration_log().rules;
+  return registration_log().traits;
 }
 
 }  // namespace openreg::ops

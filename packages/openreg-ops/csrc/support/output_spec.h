@@ -109,7 +109,11 @@ void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&...
     return;
   }
   const auto visit = [&](const at::Tensor& operand) {
-    spec.elementwise ? at::assert_no_partial_overlap(out, operand) : at::assert_no_overlap(out, operand);
+    if (spec.elementwise) {
+      at::assert_no_partial_overlap(out, operand);
+    } else {
+      at::assert_no_overlap(out, operand);
+    }
   };
   (for_each_tensor(visit, args), ...);
 }

@@ -15,13 +15,6 @@
 
 namespace openreg::runtime {
 
-void throw_inside_callback(const char* function) {
-  TORCH_CHECK(
-      false, function,
-      " was called inside a callback of observe_memory(), which runs with the allocator locked; let the callback "
-      "store what it gets, and make the call when it has returned");
-}
-
 uint64_t observe_memory(MemoryObserver observer) {
   refuse_inside_callback("observe_memory");
   TORCH_CHECK_VALUE(observer.callback != nullptr,

@@ -53,7 +53,7 @@ struct Block {
   bool is_oversize = false;  // an allocated block of at least max_split_size bytes
   // Freed block: the number of pending fences (markers in the streams that still use it, DeferredFrees). During a
   // capture no fence is recorded; the count is then 1 until the capture ends.
-  int event_count = 0;
+  int pending_fences = 0;
   size_t requested = 0;                // allocated block: bytes that the user requested
   size_t freed_at = 0;                 // free block: value of its pool's BlockPool::searches when it became free
   std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated
@@ -64,7 +64,7 @@ struct Block {
   FreeTree::node_type node;
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
-  bool is_free() const { return !is_allocated && event_count == 0; }
+  bool is_free() const { return !is_allocated && pending_fences == 0; }
 };
 
 inline bool BlockOrder::operator()(const Block* a, const Block* b) const {

@@ -9,7 +9,7 @@ void DeferredFrees::add(Block& block, bool is_capturing) {
   if (is_capturing) {
     // After the capture the block returns to its own pool, where the order of the captured tasks protects its content.
     deferred_until_capture_ends_.push_back(&block);
-    ++block.event_count;
+    ++block.pending_fences;
   } else {
     record_fences(block);
   }
@@ -23,7 +23,7 @@ void DeferredFrees::record_fences(Block& block) {
       queue = queues_.insert(queue, FenceQueue{stream, {}});
     }
     queue->fences.emplace_back(provider_.record_fence(stream), &block);
-    ++block.event_count;
+    ++block.pending_fences;
   }
   block.stream_uses.clear();
 }
@@ -31,7 +31,7 @@ void DeferredFrees::record_fences(Block& block) {
 void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>& free) {
   if (!is_capturing) {
     for (Block* block : std::exchange(deferred_until_capture_ends_, {})) {
-      --block->event_count;
+      --block->pending_fences;
       record_fences(*block);
     }
   }
@@ -39,7 +39,7 @@ void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>
     while (!queue.fences.empty() && queue.fences.front().first->is_signaled()) {
       Block& block = *queue.fences.front().second;
       queue.fences.pop_front();
-      if (--block.event_count == 0) {
+      if (--block.pending_fences == 0) {
         free(block);
       }
     }

@@ -60,7 +60,7 @@ bool DeviceCachingAllocator::release(void* address) {
   if (!block->stream_uses.empty()) {
     deferred_.add(*block, pools_.is_capturing());
   }
-  if (block->event_count == 0) {
+  if (block->pending_fences == 0) {
     free_block(*block);
   }
   return true;

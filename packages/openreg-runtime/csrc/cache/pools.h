@@ -70,7 +70,6 @@ class Pools {
     BlockPool& ordinary = is_small(size) ? small_ : large_;
     return filters_.empty() ? ordinary : filtered_pool(ordinary, stream);
   }
-  BlockPool& small() { return small_; }
   BlockPool& large() { return large_; }
 
   // Activates a filter and adds one user to its pool. Creates the pool if there is none.

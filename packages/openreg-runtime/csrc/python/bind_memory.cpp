@@ -50,8 +50,8 @@ class CurrentStreamGuard {
 
 uintptr_t raw_allocate(size_t size, int64_t index, c10::StreamId stream) {
   const c10::Device device(kDeviceType, to_device_index(index));
-  const CurrentDeviceGuard current(device);
-  const CurrentStreamGuard current_stream(c10::Stream(c10::Stream::UNSAFE, device, stream));
+  const CurrentDeviceGuard device_guard(device);
+  const CurrentStreamGuard stream_guard(c10::Stream(c10::Stream::UNSAFE, device, stream));
   return reinterpret_cast<uintptr_t>(device_allocator().raw_allocate(size));
 }
 

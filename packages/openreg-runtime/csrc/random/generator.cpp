@@ -158,9 +158,10 @@ void Generator::philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& o
   Operands operands;
   operands.add(seed, orAccessWrite);
   operands.add(offset, orAccessWrite);
-  const auto write = [start, seed_at = seed.data_ptr(), offset_at = offset.data_ptr()] {
-    *static_cast<uint64_t*>(kernel_view(seed_at)) = start.seed();
-    *static_cast<uint64_t*>(kernel_view(offset_at)) = start.offset() * kNumbersPerStep;
+  const auto write = [start, seed_at = static_cast<uint64_t*>(kernel_view(seed.data_ptr())),
+                      offset_at = static_cast<uint64_t*>(kernel_view(offset.data_ptr()))] {
+    *seed_at = start.seed();
+    *offset_at = start.offset() * kNumbersPerStep;
   };
   launch("torch.Generator.philox_state", stream, write, &operands);
 }

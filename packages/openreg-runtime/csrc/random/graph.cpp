@@ -142,7 +142,11 @@ class GraphImpl final : public at::GraphImplInterface {
                 "`with torch.Stream(), graph:`");
   }
 
+  // Does nothing in a forked child, which may have inherited the mutexes of the allocators locked.
   void release_pools() {
+    if (orDriverIsUsable() == 0) {
+      return;
+    }
     release_pool(device_, pool_);
     host_allocator().release_pool(pool_);
   }

@@ -32,7 +32,7 @@ OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 // Same as `exchange_device()`, except that a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
-// A guard that makes a device current and restores the previous one in its destructor. Unlike c10::DeviceGuard, it
+// A guard that makes a device current. If another one was, the destructor restores it. Unlike c10::DeviceGuard, it
 // makes no virtual call. The constructor throws c10::Error if the index is out of range.
 class CurrentDeviceGuard {
  public:

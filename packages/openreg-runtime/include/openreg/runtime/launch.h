@@ -74,7 +74,8 @@ void launch_emplace(const char* name, c10::Stream stream, Make&& make, const Ope
 // its captures, because a graph may execute it again. An exception that it throws becomes the device's sticky error,
 // whose text contains `name`.
 //
-// `name` must stay valid until the kernel has run. A literal and the name in an operator's schema do.
+// `name` must stay valid until the kernel has run and, in a capture, as long as the graph. A literal and the name in an
+// operator's schema do.
 //
 // `operands` are all memory that the kernel reads and writes. They may be null if no observer, such as a profiler or a
 // sanitizer, requires them (see Operands::wanted()), or if they are unknown.
