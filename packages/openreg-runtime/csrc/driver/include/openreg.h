@@ -29,7 +29,9 @@
  *     fails while a stream waits for it. Later tasks are skipped. Calls that enqueue on the device, query or
  *     synchronize return orErrorLaunchFailure until orDeviceReset(), or orErrorDeviceLost if the device is lost.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() tasks are recorded, not executed. A call that
- *     needs the result of a recorded task returns orErrorStreamCaptureUnsupported and invalidates the capture.
+ *     needs the result of a recorded task returns orErrorStreamCaptureUnsupported and invalidates the capture. A call
+ *     that blocked because its stream was full returns the same code, and enqueues and invalidates nothing, if another
+ *     thread began or ended a capture of the stream meanwhile.
  */
 #ifndef OPENREG_H_
 #define OPENREG_H_

@@ -21,6 +21,11 @@ std::unique_ptr<SeededOrder> make_order(const Settings& settings) {
   return settings.schedule_seed.has_value() ? std::make_unique<SeededOrder>(*settings.schedule_seed) : nullptr;
 }
 
+// Returns the id of the capture that records the stream's tasks, or 0 if there is none.
+uint64_t capture_id(const Stream& stream) {
+  return stream.capture == nullptr ? 0 : stream.capture->id;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Device>>& devices, Faults& faults,
@@ -101,6 +106,7 @@ bool Scheduler::may_execute_here(const Stream& stream, const Task& task) const {
 
 void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
   const uint32_t generation = stream.generation;
+  const uint64_t capture = capture_id(stream);
   while (stream.queue.size() >= kStreamCapacity) {
     // Waits until there is room for 64 tasks. Waking this thread after each task would be slow, and during a long wait
     // an interpreter could not handle Ctrl-C.
@@ -109,6 +115,10 @@ void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
         stream.generation == generation, orErrorInvalidResourceHandle,
         "the stream was destroyed by another thread while this call waited for room in its queue; destroy a "
         "stream when no other thread uses it");
+    OPENREG_DRIVER_CHECK(
+        capture_id(stream) == capture, orErrorStreamCaptureUnsupported,
+        "another thread began or ended a capture of the stream while this call waited for room in its queue; let one "
+        "thread use a stream while it captures, and make the call again");
   }
   stream.device->check_healthy();
   CaptureManager::check_valid(stream);

@@ -92,9 +92,11 @@ class Scheduler {
   // of task.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
   // Blocks while the stream is full, so that a submit() right afterwards enqueues its task before it can release the
-  // mutex. Throws as Device::check_healthy() and CaptureManager::check_valid() do, and
-  // Error(orErrorInvalidResourceHandle) if the stream was destroyed meanwhile. If it blocks, also throws as wait() does
-  // on an engine thread and at process exit.
+  // mutex. Throws as Device::check_healthy() and CaptureManager::check_valid() do. Throws
+  // Error(orErrorInvalidResourceHandle) if the stream was destroyed meanwhile, and
+  // Error(orErrorStreamCaptureUnsupported) if another thread began or ended a capture of it: the caller has selected
+  // what it enqueues, or records, before. If it blocks, also throws as wait() does on an engine thread and at process
+  // exit.
   void wait_for_capacity(Stream& stream, Lock& lock);
   // Enqueues all tasks of a graph without releasing the mutex between them, and blocks before the first one while the
   // stream is full. Then blocks until they are complete if launch_blocking() is true. Throws as submit() and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This program contains the unit tests of classes that the library does not export: the parts of the scheduler and the
+// This program contains the unit tests of classes that the library does not export: the scheduler, its parts and the
 // threads of the engines.
 //
 //   parts [NAME]     runs one check, or all of them; exit status 0 if they succeed
@@ -10,6 +10,7 @@
 
 #include "unit_captures.h"
 #include "unit_queues.h"
+#include "unit_scheduler.h"
 #include "unit_threads.h"
 #include "unit_time.h"
 #include "unit_waits.h"
@@ -41,6 +42,8 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_capture_that_is_not_joined_is_invalidated),
     CHECK_OF(what_a_capture_cannot_repeat_is_refused),
     CHECK_OF(a_replay_runs_what_was_recorded_in_its_order),
+    CHECK_OF(a_capture_that_begins_while_a_call_waits_for_room_does_not_record_it),
+    CHECK_OF(a_call_that_waits_for_room_in_order_to_be_recorded_does_not_run_after_the_capture),
     CHECK_OF(an_entry_begins_when_all_that_it_needs_is_there),
     CHECK_OF(no_answer_makes_a_clock_go_back),
     CHECK_OF(tickets_of_a_stream_that_was_used_before_are_distinguished),

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Unit tests of the scheduler as a whole, with the threads of its engines: what other threads may do while a call
+// blocks.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/settings.h"
+#include "schedule/scheduler.h"
+#include "unit_common.h"
+
+namespace parts {
+
+// A scheduler with one device, whose default stream is `stream`.
+struct Scheduling {
+  ~Scheduling() { scheduler.stop(); }
+
+  // Returns a kernel that runs until `opened` is true.
+  Task gate() {
+    Task task = kernel();
+    task.kernel.state = this;
+    task.kernel.function = [](void* state, char*, size_t) {
+      auto& own = *static_cast<Scheduling*>(state);
+      own.started = true;
+      while (!own.opened) {
+        std::this_thread::yield();
+      }
+      return orSuccess;
+    };
+    return task;
+  }
+  // Returns when a host thread sleeps until a task of the stream is complete.
+  void await_sleeper() {
+    while (true) {
+      const Lock lock = scheduler.lock();
+      if (stream.wake_at != kNoWaiter) {
+        return;
+      }
+    }
+  }
+  void await_start() const {
+    while (!started) {
+      std::this_thread::yield();
+    }
+  }
+
+  AddressSpace space{1, kCapacity};
+  std::vector<std::unique_ptr<Device>> devices = make_devices(space, 1);
+  Faults faults;
+  std::atomic<bool> started{false};
+  std::atomic<bool> opened{false};
+  Scheduler scheduler{space, devices, faults, Settings{}};
+  Stream& stream = *devices[0]->default_stream;
+};
+
+// Calls `change` while another thread waits for room in the full stream. Returns true if that thread's task is refused
+// because of a capture.
+template <class Change>
+bool refuses_to_enqueue_after(Scheduling& scheduling, Change&& change) {
+  Scheduler& scheduler = scheduling.scheduler;
+  Stream& stream = scheduling.stream;
+  bool refused = false;
+  std::thread host([&] {
+    Lock lock = scheduler.lock();
+    refused = refuses(orErrorStreamCaptureUnsupported, [&] { scheduler.submit(stream, kernel(), lock); });
+  });
+  scheduling.await_sleeper();
+  change();
+  scheduling.opened = true;
+  host.join();
+  return refused;
+}
+
+inline void fill(Scheduling& scheduling) {
+  Lock lock = scheduling.scheduler.lock();
+  scheduling.scheduler.submit(scheduling.stream, scheduling.gate(), lock);
+  while (scheduling.stream.queue.size() < kStreamCapacity) {
+    scheduling.scheduler.submit(scheduling.stream, delay(0), lock);
+  }
+}
+
+inline void a_capture_that_begins_while_a_call_waits_for_room_does_not_record_it() {
+  Scheduling scheduling;
+  Scheduler& scheduler = scheduling.scheduler;
+  fill(scheduling);
+  CHECK(refuses_to_enqueue_after(scheduling, [&] {
+    const Lock lock = scheduler.lock();
+    scheduler.begin_capture(scheduling.stream, orStreamCaptureModeRelaxed, lock);
+  }));
+  std::string invalidated_by;
+  std::shared_ptr<GraphBody> body;  // outlives the lock, because its destructor takes the mutex
+  const Lock lock = scheduler.lock();
+  body = scheduler.end_capture(scheduling.stream, invalidated_by, lock);
+  CHECK(invalidated_by.empty() && body->nodes.empty());
+}
+
+inline void a_call_that_waits_for_room_in_order_to_be_recorded_does_not_run_after_the_capture() {
+  Scheduling scheduling;
+  Scheduler& scheduler = scheduling.scheduler;
+  Stream& stream = scheduling.stream;
+  fill(scheduling);
+  {
+    const Lock lock = scheduler.lock();
+    scheduler.begin_capture(stream, orStreamCaptureModeRelaxed, lock);
+  }
+  CHECK(refuses_to_enqueue_after(scheduling, [&] {
+    std::string invalidated_by;
+    std::shared_ptr<GraphBody> body;
+    const Lock lock = scheduler.lock();
+    body = scheduler.end_capture(stream, invalidated_by, lock);
+  }));
+  const Lock lock = scheduler.lock();
+  CHECK(stream.submitted == kStreamCapacity);
+}
+
+}  // namespace parts
