@@ -69,7 +69,8 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
       CaptureManager::record_event(mark, target);
       return orSuccess;
     }
-    ++mark.record;
+    const Event before = mark;
+    const uint64_t record = ++mark.record;
     mark.skipped = false;
     mark.captured = nullptr;
     mark.stream = &target;
@@ -80,9 +81,16 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     if (mark.timed) {
       Task task;
       task.kind = Task::Kind::kTimestamp;
-      task.timestamp = {&mark, mark.record};
+      task.timestamp = {&mark, record};
       ++mark.ticket;  // what submit() returns; set before, because submit() may release the mutex
-      driver.scheduler.submit(target, task, lock);
+      try {
+        driver.scheduler.submit(target, task, lock);
+      } catch (...) {
+        if (mark.record == record) {  // otherwise another thread has recorded or destroyed the event meanwhile
+          mark = before;              // no task would complete the ticket
+        }
+        throw;
+      }
     }
     return orSuccess;
   });

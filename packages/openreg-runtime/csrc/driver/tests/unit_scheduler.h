@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "api/driver.h"
 #include "base/settings.h"
+#include "openreg.h"
 #include "schedule/scheduler.h"
 #include "unit_common.h"
 
@@ -115,6 +117,17 @@ inline void a_call_that_waits_for_room_in_order_to_be_recorded_does_not_run_afte
   }));
   const Lock lock = scheduler.lock();
   CHECK(stream.submitted == kStreamCapacity);
+}
+
+// The stopped scheduler stands for a system that has no thread or memory left: the event is marked before its task is
+// enqueued.
+inline void an_event_whose_record_fails_is_as_before() {
+  orEvent_t event = nullptr;
+  CHECK(orEventCreateWithFlags(&event, orEventEnableTiming) == orSuccess);
+  Driver::get().scheduler.stop();
+  CHECK(orEventRecord(event, nullptr) == orErrorDeinitialized);
+  CHECK(orEventQuery(event) == orSuccess);  // never recorded
+  CHECK(orEventSynchronize(event) == orSuccess);
 }
 
 }  // namespace parts
