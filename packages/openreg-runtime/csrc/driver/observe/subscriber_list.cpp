@@ -154,12 +154,14 @@ bool SubscriberList::duration(uint32_t number, orTaskInfo& task, uint64_t& nanos
   for (const Correlation& correlation : observed_tasks_[number - 1].correlations) {
     const orSubscriber& table = correlation.subscription->table;
     int answered = 0;
+    uint64_t answer = 0;  // a callback may write and then return 0, or throw
     if (table.duration != nullptr && correlation.subscription->alive) {
       task.correlation = correlation.id;
       run(*correlation.subscription, "duration",
-          [&] { answered = table.duration(correlation.subscription->user, &task, &nanoseconds); });
+          [&] { answered = table.duration(correlation.subscription->user, &task, &answer); });
     }
     if (answered != 0) {
+      nanoseconds = answer;
       return true;
     }
   }

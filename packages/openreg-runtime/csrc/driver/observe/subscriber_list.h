@@ -64,7 +64,8 @@ class SubscriberList {
   uint32_t submitted(orTaskInfo& task) noexcept;
   // Returns the result of a task, for reading and writing. Valid until completed().
   TaskResult& result(uint32_t number) { return observed_tasks_[number - 1].result; }
-  // Calls `duration` until a subscription supplies one, and sets `nanoseconds` to it. Returns false if none does.
+  // Calls `duration` until a subscription supplies one, and sets `nanoseconds` to it. Returns false and leaves
+  // `nanoseconds` unchanged if none does.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
   // Call `engine` and `host` of the time source and return the result. Return 0 if the time source has no such callback
   // or has not seen the task.

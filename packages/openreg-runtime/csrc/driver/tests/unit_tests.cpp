@@ -37,6 +37,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(under_a_seed_a_signal_waits_for_its_turn),
     CHECK_OF(a_demand_finds_the_wait_in_its_way),
     CHECK_OF(each_task_is_reported_to_observers_once),
+    CHECK_OF(a_duration_that_is_not_returned_changes_nothing),
     CHECK_OF(a_capture_records_a_fork_and_its_join),
     CHECK_OF(a_branch_that_begins_with_the_capture_follows_what_precedes_the_launch),
     CHECK_OF(a_capture_that_is_not_joined_is_invalidated),

@@ -142,4 +142,25 @@ inline void each_task_is_reported_to_observers_once() {
   CHECK(notes.submits.size() == 1);
 }
 
+inline void a_duration_that_is_not_returned_changes_nothing() {
+  Queues queues;
+  orSubscriber table{};
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.size = sizeof(table);
+  table.duration = [](void*, const orTaskInfo*, uint64_t* nanoseconds) {
+    *nanoseconds = 5;
+    return 0;
+  };
+  queues.observers.subscribe(table, nullptr);
+  table.duration = [](void*, const orTaskInfo*, uint64_t* nanoseconds) -> int {
+    *nanoseconds = 6;
+    throw 7;
+  };
+  queues.observers.subscribe(table, nullptr);
+  Stream& stream = queues.stream();
+  queues.processor.enqueue(stream, kernel());
+  uint64_t nanoseconds = 1;
+  CHECK(!queues.tracer.duration(stream, stream.queue.front(), nanoseconds) && nanoseconds == 1);
+}
+
 }  // namespace parts
