@@ -38,7 +38,9 @@ int orOperandsWanted(void) {
   if (!Driver::operands_wanted()) [[likely]] {
     return 0;
   }
-  Driver::call_enqueue_hook();
+  if (!is_in_callback()) {  // the hook may acquire a lock, such as Python's GIL, that a callback must not wait for
+    Driver::call_enqueue_hook();
+  }
   return 1;
 }
 

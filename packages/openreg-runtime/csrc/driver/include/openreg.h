@@ -391,8 +391,9 @@ OPENREG_API int orOperandsWanted(void);
 typedef void (*orEnqueueHook_t)(void);
 /* Sets the process's only enqueue hook, or removes it if null. A thread calls the hook before it enqueues a copy, a
  * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then, so the hook may
- * acquire Python's GIL, for example to capture the stack that `submit` cannot. The hook must neither throw nor call
- * this API. A call of the previous hook may still be executing when this function returns. Needs no device. */
+ * acquire Python's GIL, for example to capture the stack that `submit` cannot. A callback of a subscription does hold
+ * one, and orOperandsWanted() calls no hook in it. The hook must neither throw nor call this API. A call of the
+ * previous hook may still be executing when this function returns. Needs no device. */
 OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */

@@ -58,6 +58,10 @@ orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
 
 }  // namespace
 
+bool is_in_callback() {
+  return in_callback();
+}
+
 void check_not_in_callback() {
   OPENREG_DRIVER_CHECK(
       !in_callback(), orErrorNotSupported,

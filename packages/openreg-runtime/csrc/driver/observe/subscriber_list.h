@@ -100,8 +100,9 @@ class SubscriberList {
   uint64_t newest_ = 0;                      // the newest value of `correlation`
 };
 
-// Throws Error(orErrorNotSupported) if the calling thread is in a callback, because callbacks run while it holds the
-// scheduler's mutex.
+// Returns true if the calling thread is in a callback, and therefore holds the scheduler's mutex.
+bool is_in_callback();
+// Throws Error(orErrorNotSupported) if is_in_callback().
 void check_not_in_callback();
 
 }  // namespace openreg::driver

@@ -54,6 +54,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_stream_waits_for_a_value_of_the_host),
     CHECK_OF(an_observer_sees_each_task_complete_once),
     CHECK_OF(a_callback_that_throws_is_reported_at_the_end),
+    CHECK_OF(a_callback_calls_no_hook),
     CHECK_OF(a_failed_kernel_stops_its_device_until_a_reset),
     CHECK_OF(injected_faults_come_once),
     CHECK_OF(a_refused_setting_is_named),

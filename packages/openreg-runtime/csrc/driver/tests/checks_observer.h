@@ -2,6 +2,7 @@
 // Tests of subscriptions with callbacks in C++, which may throw exceptions.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <stdexcept>
@@ -97,6 +98,24 @@ void throws_in_each_callback(const Thrown& thrown, const char* words) {
 inline void a_callback_that_throws_is_reported_at_the_end() {
   throws_in_each_callback(std::runtime_error("on purpose"), "on purpose");
   throws_in_each_callback(7, "not a std::exception");
+}
+
+inline std::atomic<int> hooks{0};
+
+inline void a_callback_calls_no_hook() {
+  CHECK_OK(orSetEnqueueHook([] { ++hooks; }));
+  int asked = 0;
+  orSubscriber table{};
+  table.size = sizeof(table);
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.flags = orSubscribeOperands;
+  table.submit = [](void* user, const orTaskInfo*, uint64_t*) { *static_cast<int*>(user) += orOperandsWanted(); };
+  orSubscription_t subscription = nullptr;
+  CHECK_OK(orSubscribe(&table, &asked, &subscription));
+  launch(nullptr, [] {});
+  CHECK(asked == 1 && hooks == 0);
+  CHECK(orOperandsWanted() == 1 && hooks == 1);
+  CHECK_OK(orUnsubscribe(subscription));
 }
 
 }  // namespace checks
