@@ -53,8 +53,9 @@ DriverSingleton& driver_singleton() {
 }();
 
 void stop_at_exit() {
-  // The engine threads do not exist in a forked child, and an engine thread cannot wait for itself.
-  if (Driver::is_unusable() || is_engine_thread()) {
+  // The engine threads do not exist in a forked child, and an engine thread cannot wait for itself. A callback that
+  // ends the process holds the mutex for which they wait.
+  if (Driver::is_unusable() || is_engine_thread() || is_in_callback()) {
     return;
   }
   Driver& driver = Driver::get();

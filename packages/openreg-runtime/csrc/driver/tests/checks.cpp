@@ -60,6 +60,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_refused_setting_is_named),
     CHECK_OF(a_seed_repeats_its_order),
     CHECK_OF(a_process_ends_at_work),
+    CHECK_OF(a_callback_may_end_the_process),
     CHECK_OF(another_process_maps_our_memory),
     CHECK_OF(a_planted_fault_is_seen),
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -60,6 +61,18 @@ inline void a_process_ends_at_work() {
     stress::pause_milliseconds(100);
     gate->open();  // process exit waits for the kernel that runs
   }).detach();
+}
+
+// The thread that ends the process holds the device's lock.
+inline void a_callback_may_end_the_process() {
+  orSubscriber table{};
+  table.size = sizeof(table);
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.submit = [](void*, const orTaskInfo*, uint64_t*) { std::exit(0); };
+  orSubscription_t subscription = nullptr;
+  CHECK_OK(orSubscribe(&table, nullptr, &subscription));
+  launch(nullptr, [] {});
+  CHECK(false);  // not reached
 }
 
 inline std::string as_hex(const orIpcMemHandle_t& handle) {
