@@ -81,7 +81,8 @@ void EngineThreads::run_engine(Engine& engine) {
     if (stream == nullptr) {
       engine.found_nothing();
       engine.spin(lock);
-      engine.sleep(lock, client_.longest_sleep());
+      // During a pause, next() is not called again before resume() wakes this thread.
+      engine.sleep(lock, pauses_ > 0 ? 0 : client_.longest_sleep());
       continue;
     }
     run_task(engine, *stream, lock);

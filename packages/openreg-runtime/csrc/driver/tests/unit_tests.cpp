@@ -52,6 +52,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(what_has_begun_by_the_hosts_clock_runs_without_a_wait),
     CHECK_OF(engines_work_until_they_are_stopped),
     CHECK_OF(a_pause_waits_for_the_task_and_delays_the_next_one),
+    CHECK_OF(an_engine_sleeps_during_a_pause),
     CHECK_OF(polling_in_vain_is_given_up_and_tried_again),
     CHECK_OF(a_host_thread_takes_the_place_of_an_engines_thread),
 };

@@ -28,13 +28,18 @@ struct FakeWork final : EngineClient {
     engine.end(time);
     ++done;
   }
-  uint64_t longest_sleep() override { return 0; }
+  uint64_t longest_sleep() override {
+    ++asked;
+    return longest;
+  }
   void end_delay(Stream&) override { ++delays; }
 
   std::atomic<bool> opened{true};
   std::atomic<int> started{0};
   std::atomic<int> done{0};
   std::atomic<int> delays{0};
+  std::atomic<int> asked{0};         // calls of longest_sleep()
+  std::atomic<uint64_t> longest{0};  // what it returns
 };
 
 inline void await(const std::atomic<int>& count, int value) {
@@ -100,6 +105,32 @@ inline void a_pause_waits_for_the_task_and_delays_the_next_one() {
     threads.resume();
   }
   await(work.done, 2);
+  threads.stop();
+}
+
+// Under a seed, the time after which an engine looks for tasks again may be over, and a pause keeps it from looking.
+inline void an_engine_sleeps_during_a_pause() {
+  Running running(true);
+  auto& [mutex, stream, engines, timer_queue, work, threads] = running;
+  work.longest = 1;
+  {
+    const Lock lock = acquire(mutex);
+    threads.start();
+  }
+  await(work.asked, 3);
+  int asked = 0;
+  {
+    Lock lock = acquire(mutex);
+    threads.pause(lock);
+    asked = work.asked;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time in which the engine would wake by mistake
+  CHECK(work.asked == asked);
+  {
+    const Lock lock = acquire(mutex);
+    threads.resume();
+  }
+  await(work.asked, asked + 3);
   threads.stop();
 }
 
