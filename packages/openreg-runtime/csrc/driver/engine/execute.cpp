@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -48,8 +48,8 @@ void move(const Task::Copy& copy) noexcept {
   std::thread second;
   try {
     second = std::thread([=] { std::memcpy(destination, source, half); });
-  } catch (const std::system_error&) {
-    std::memcpy(destination, source, half);  // the system has no thread left
+  } catch (const std::exception&) {
+    std::memcpy(destination, source, half);  // the system has no thread or memory left
   }
   std::memcpy(destination + half, source + half, copy.size - half);
   if (second.joinable()) {
