@@ -2,6 +2,10 @@
 // REAL HW: the engines are in the device, and the driver only handles its interrupts.
 #include "engine/engine_threads.h"
 
+#include <system_error>
+#include <thread>
+#include <utility>
+
 #include "base/error.h"
 #include "base/steady_time.h"
 #include "engine/execute.h"
@@ -9,13 +13,29 @@
 
 namespace openreg::driver {
 
+namespace {
+
+// Starts a thread. `purpose` is for the error message.
+template <class Function>
+std::thread start_thread(const char* purpose, Function&& function) {
+  try {
+    return std::thread(std::forward<Function>(function));
+  } catch (const std::system_error& error) {
+    throw Error(orErrorUnknown, join("the system does not start the thread ", purpose, " (", error.code().message(),
+                                     "); raise the limit of threads (`ulimit -u`, or `pids.max` of the control group), "
+                                     "or end other programs"));
+  }
+}
+
+}  // namespace
+
 void EngineThreads::start_threads() {
   OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized,
                        "the process is exiting and the device has stopped; finish its work before the process exits");
   start_engine(kCompute);
   if (!one_engine_) {
     start_engine(kCopy);
-    timer_ = std::thread([this] { run_timer(); });
+    timer_ = start_thread("that ends delays", [this] { run_timer(); });
   }
   running_ = true;
 }
@@ -24,7 +44,8 @@ void EngineThreads::start_threads() {
 // failed to start another thread.
 void EngineThreads::start_engine(EngineIndex index) {
   if (!threads_[index].joinable()) {
-    threads_[index] = std::thread([this, index] { run_engine(engines_[index]); });
+    threads_[index] = start_thread(index == kCompute ? "of the compute engine" : "of the copy engine",
+                                   [this, index] { run_engine(engines_[index]); });
   }
 }
 

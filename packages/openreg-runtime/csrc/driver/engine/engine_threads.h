@@ -29,7 +29,7 @@ class EngineThreads {
   EngineThreads& operator=(const EngineThreads&) = delete;
 
   // Starts the threads, unless they run already. Must be called before a task is enqueued. Throws
-  // Error(orErrorDeinitialized) after stop().
+  // Error(orErrorDeinitialized) after stop(), and Error(orErrorUnknown) if the system starts no further thread.
   void start() {
     if (!running_) [[unlikely]] {
       start_threads();
