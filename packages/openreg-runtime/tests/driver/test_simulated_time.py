@@ -362,6 +362,17 @@ def test_a_second_one_is_refused(api: Api, chip: Chip) -> None:
     assert error.value.code == Error.orErrorIllegalState
 
 
+@pytest.mark.parametrize(("flags", "code"), [(SUBSCRIBE_TIME, "orErrorIllegalState"), (6, "orErrorInvalidValue")])
+def test_one_that_is_refused_runs_nothing(api: Api, chip: Chip, streams: list[int], flags: int, code: str) -> None:
+    ran: list[bool] = []
+    api.launch(streams[0], lambda: ran.append(True), name=b"1")
+    with pytest.raises(DriverError) as error:
+        Observer(api, NAMES, flags=flags)
+    assert (error.value.code, ran) == (Error[code], [])
+    chip.observer.end()
+    assert ran == [True]
+
+
 def test_what_is_queued_before_runs_in_real_time(api: Api, streams: list[int]) -> None:
     done = []
     api.launch(streams[0], lambda: done.append(True))

@@ -69,7 +69,7 @@ void check_not_in_callback() {
       "the device; store what the call needs, and make it on another thread or after the callback has returned");
 }
 
-Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
+void SubscriberList::check(const orSubscriber& table) {
   OPENREG_DRIVER_CHECK(table.version == OPENREG_SUBSCRIBER_VERSION, orErrorInvalidValue, "the table has version ",
                        table.version, ", and this library knows version ", OPENREG_SUBSCRIBER_VERSION,
                        "; set it to OPENREG_SUBSCRIBER_VERSION and compile with the openreg.h of this library");
@@ -81,6 +81,9 @@ Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
                        " are unknown; pass 0, or some of orSubscribeOperands and orSubscribeTime");
   OPENREG_DRIVER_CHECK(has_a_callback(table), orErrorInvalidValue,
                        "all callbacks of the table are null; set those that you want to be called");
+}
+
+Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
   open_.reserve(open_.size() + 1);
   Subscription& subscription = table_.create();
   subscription.table = table;

@@ -38,8 +38,9 @@ struct TaskResult {
 // scheduler's mutex, also while callbacks run.
 class SubscriberList {
  public:
-  // Opens a subscription, whose callbacks receive `user`. Copies `table`. Throws Error(orErrorInvalidValue) if its
-  // version, size or flags are unknown, or if it has no callback.
+  // Throws Error(orErrorInvalidValue) if the table's version, size or flags are unknown, or if it has no callback.
+  static void check(const orSubscriber& table);
+  // Opens a subscription, whose callbacks receive `user`. Copies `table`, which check() must have accepted.
   Subscription& subscribe(const orSubscriber& table, void* user);
   // Returns the subscription of a handle. Throws Error(orErrorInvalidResourceHandle) if none with it is open.
   Subscription& find(orSubscription_t handle);

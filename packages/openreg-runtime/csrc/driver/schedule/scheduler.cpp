@@ -227,14 +227,19 @@ std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& i
 }
 
 orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Lock& lock) {
+  const auto check_no_time_source = [&] {
+    OPENREG_DRIVER_CHECK(subscribers_.time_source() == nullptr, orErrorIllegalState,
+                         "another subscription keeps the time; end it first with orUnsubscribe()");
+  };
+  SubscriberList::check(table);  // before a time source runs what is queued
   const bool keeps_time = (table.flags & orSubscribeTime) != 0;
   if (keeps_time) {
     OPENREG_DRIVER_CHECK(
         seeded_ == nullptr, orErrorNotSupported,
         "OPENREG_SCHEDULE_SEED is set, and its schedule excludes a time source; unset it, and start the process again");
+    check_no_time_source();
     empty_all_queues(lock);
-    OPENREG_DRIVER_CHECK(subscribers_.time_source() == nullptr, orErrorIllegalState,
-                         "another subscription keeps the time; end it first with orUnsubscribe()");
+    check_no_time_source();  // another thread may have subscribed one meanwhile
   }
   const orSubscription_t handle = SubscriberList::handle(subscribers_.subscribe(table, user));
   if (keeps_time) {

@@ -147,7 +147,7 @@ class Scheduler {
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
   std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
   // Opens a subscription. If it is a time source (a subscriber that supplies simulated time), first blocks until all
-  // queues are empty. Throws as SubscriberList::subscribe() does. Throws Error(orErrorNotSupported) for a time source
+  // queues are empty. Throws as SubscriberList::check() does. Throws Error(orErrorNotSupported) for a time source
   // with OPENREG_SCHEDULE_SEED or on an engine thread, and Error(orErrorIllegalState) for a second time source.
   orSubscription_t subscribe(const orSubscriber& table, void* user, Lock& lock);
   // Ends a subscription. Blocks until the tasks that it has seen are complete, and for a time source until all queues
