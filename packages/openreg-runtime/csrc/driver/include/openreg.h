@@ -579,7 +579,8 @@ typedef struct orSubscriber {
   void (*capture)(void* user, const orTaskInfo* task);
   /* Returns 1 and writes how long a kernel, copy, fill or host function took, or returns 0. The first duration counts;
    * without one the seed decides, or the task takes no time. Called only with OPENREG_SCHEDULE_SEED or a time source,
-   * on the engine's thread after the task, without operands. */
+   * on the engine's thread after the task, without operands. With a time source also called for a semaphore wait, on
+   * the thread that ends it, for example by its signal; without a duration the wait ends at the signal. */
   int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
   /* Time source only. Returns the chip's engine for a task, 0 to 63, or -1 if it needs none; null stands for engine 0.
    * Called on any thread, any number of times; the result must not change. */
