@@ -75,7 +75,8 @@ class Watcher {
     }
     pause_milliseconds(pick(random_, 20));
     CHECK(orFree(address) == orSuccess);
-    for (uint64_t i = 0; i < pick(random_, 50); ++i) {
+    const uint64_t more = pick(random_, 50);
+    for (uint64_t i = 0; i < more; ++i) {
       CHECK(orLaunchKernel(nullptr, &kernel) == orSuccess);
     }
   }

@@ -46,7 +46,8 @@ inline void keep_time_until_stopped(uint64_t seed) {
     CHECK(orSubscribe(&table, &source, &subscription) == orSuccess);
     orSubscription_t second = nullptr;
     CHECK(orSubscribe(&table, &source, &second) == orErrorIllegalState);
-    for (uint64_t i = 0; i < pick(random, 400); ++i) {
+    const uint64_t launches = pick(random, 400);
+    for (uint64_t i = 0; i < launches; ++i) {
       const orKernel kernel{"timed", [](void*, char*, size_t) { return orSuccess; }, nullptr, nullptr};
       orLaunchKernel(nullptr, &kernel);  // may fail, because another thread may have put the device into an error state
     }
