@@ -20,6 +20,13 @@ bool DeferredSchedule::has_pending_wait(bool passive_counts) {
   return demanded;
 }
 
+void DeferredSchedule::give_up_requests() {
+  for (WaitRequest* request : requests_) {
+    request->give_up();
+  }
+  met_.notify_all();
+}
+
 void DeferredSchedule::count_task() {
   for (WaitRequest* request : requests_) {
     request->count_task();

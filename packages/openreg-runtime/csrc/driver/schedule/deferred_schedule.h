@@ -66,6 +66,8 @@ class DeferredSchedule {
   virtual bool has_backlog() const = 0;
   // Executes tasks if too many are deferred. Must be called after tasks were enqueued.
   virtual void after_submit(Lock& lock) = 0;
+  // Ends the requests for a number of tasks, because no further task can be executed for them, and wakes their threads.
+  void give_up_requests();
   // Wakes the host threads that block in wait(), because the engine has stopped.
   void stop() { met_.notify_all(); }
 

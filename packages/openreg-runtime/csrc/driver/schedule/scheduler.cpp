@@ -276,6 +276,8 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
     subscribers_.find(handle);  // throws if another thread has ended the subscription meanwhile
     simulated_time_.end();
     set_deferred_schedule(nullptr);
+    // The engine may have been paused since the last task, and does not look at the requests any more.
+    simulated_schedule_.give_up_requests();
   }
   std::vector<std::pair<Stream*, uint64_t>> observed;
   for (Stream& stream : objects_.streams()) {

@@ -68,9 +68,7 @@ Stream* SeededSchedule::next() {
     if (apply_signal()) {
       continue;
     }
-    for (WaitRequest* request : requests_) {
-      request->give_up();
-    }
+    give_up_requests();
     if (has_pending_wait(has_stalled())) {
       break;  // a ticket that needs a further launch or signal
     }

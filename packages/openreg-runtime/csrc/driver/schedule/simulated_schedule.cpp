@@ -42,9 +42,7 @@ Stream* SimulatedSchedule::next() {
       engine_.ready().remove(*best.stream);
       return best.stream;
     }
-    for (WaitRequest* request : requests_) {
-      request->give_up();
-    }
+    give_up_requests();
     if (has_pending_wait(true)) {
       break;  // a ticket that needs a further launch or signal
     }
@@ -74,7 +72,7 @@ void SimulatedSchedule::run_started_tasks(Lock& lock) {
 
 bool SimulatedSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
   run_started_tasks(lock);
-  if (stream == nullptr || is_progress_thread()) {
+  if (stream == nullptr || is_progress_thread() || !time_.is_on()) {  // another thread may have ended simulated time
     return true;
   }
   const auto is_over = [&] { return stream->completed >= ticket && time_.end_of(*stream, ticket) <= time_.host(); };

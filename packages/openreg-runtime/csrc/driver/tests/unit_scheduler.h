@@ -130,4 +130,87 @@ inline void an_event_whose_record_fails_is_as_before() {
   CHECK(orEventSynchronize(event) == orSuccess);
 }
 
+constexpr uint64_t kMillisecond = 1'000'000;
+
+// A kernel takes a millisecond, and a semaphore wait an hour.
+inline orSubscriber time_source() {
+  orSubscriber table{};
+  table.size = sizeof(table);
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.flags = orSubscribeTime;
+  table.duration = [](void*, const orTaskInfo* task, uint64_t* nanoseconds) {
+    *nanoseconds = task->kind == orTaskSemaphoreWait ? 3'600'000 * kMillisecond : kMillisecond;
+    return 1;
+  };
+  return table;
+}
+
+// Pauses the engines while they execute the gate, which is then opened. The engine completes it, and takes no further
+// look at its tasks.
+inline void pause_at_the_gate(Scheduling& scheduling, Lock& lock) {
+  std::thread opener([&] {
+    const Lock own = scheduling.scheduler.lock();  // not before pause() waits for the gate, and releases the mutex
+    scheduling.opened = true;
+  });
+  scheduling.scheduler.pause(lock);
+  opener.join();
+}
+
+inline void a_query_ends_with_simulated_time() {
+  Scheduling scheduling;
+  Scheduler& scheduler = scheduling.scheduler;
+  Lock lock = scheduler.lock();
+  const orSubscription_t subscription = scheduler.subscribe(time_source(), nullptr, lock);
+  const uint64_t ticket = scheduler.submit(scheduling.stream, scheduling.gate(), lock);
+  lock.unlock();
+  std::thread host([&] {
+    Lock own = scheduler.lock();
+    scheduler.run_for_query(&scheduling.stream, ticket, own);
+  });
+  scheduling.await_start();
+  lock.lock();
+  pause_at_the_gate(scheduling, lock);
+  scheduler.unsubscribe(subscription, lock);
+  scheduler.resume(lock);
+  lock.unlock();
+  host.join();
+}
+
+// The query belongs to a program that polls, so that it would advance simulated time to the next task, and the next
+// task has no simulated time.
+inline void a_query_that_outlives_simulated_time_does_not_advance_it() {
+  Scheduling scheduling;
+  Scheduler& scheduler = scheduling.scheduler;
+  Stream& stream = scheduling.stream;
+  Lock lock = scheduler.lock();
+  Stream& waiting = scheduler.objects(lock).create_stream(*stream.device, 0);
+  Stream& later = scheduler.objects(lock).create_stream(*stream.device, 0);
+  TimelineSemaphore& semaphore = scheduler.semaphores(lock).create(0);
+  const orSubscription_t subscription = scheduler.subscribe(time_source(), nullptr, lock);
+  scheduler.wait_for_value(waiting, semaphore, 1, lock);
+  const uint64_t first = scheduler.submit(stream, kernel(), lock);
+  scheduler.submit(stream, scheduling.gate(), lock);
+  for (int i = 0; i < 64; ++i) {  // the gate begins later than at the host's time
+    scheduler.run_for_query(&waiting, waiting.submitted, lock);
+  }
+  CHECK(!scheduling.started);
+  scheduler.wait(stream, *stream.device, first, lock);  // now the gate has begun
+  lock.unlock();
+  std::thread host([&] {
+    Lock own = scheduler.lock();
+    scheduler.run_for_query(&waiting, waiting.submitted, own);
+  });
+  scheduling.await_start();
+  lock.lock();
+  pause_at_the_gate(scheduling, lock);
+  scheduler.signal(semaphore, 1, lock);
+  scheduler.unsubscribe(subscription, lock);
+  const uint64_t last = scheduler.submit(later, kernel(), lock);
+  lock.unlock();
+  host.join();
+  lock.lock();
+  scheduler.resume(lock);
+  scheduler.wait(later, *later.device, last, lock);
+}
+
 }  // namespace parts

@@ -46,6 +46,8 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_capture_that_begins_while_a_call_waits_for_room_does_not_record_it),
     CHECK_OF(a_call_that_waits_for_room_in_order_to_be_recorded_does_not_run_after_the_capture),
     CHECK_OF(an_event_whose_record_fails_is_as_before),
+    CHECK_OF(a_query_ends_with_simulated_time),
+    CHECK_OF(a_query_that_outlives_simulated_time_does_not_advance_it),
     CHECK_OF(an_entry_begins_when_all_that_it_needs_is_there),
     CHECK_OF(no_answer_makes_a_clock_go_back),
     CHECK_OF(tickets_of_a_stream_that_was_used_before_are_distinguished),
