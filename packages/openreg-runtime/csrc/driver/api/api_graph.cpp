@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C functions on captures and graphs.
-#include <utility>
-
 #include "api/driver.h"
 
 using namespace openreg::driver;
@@ -48,11 +46,11 @@ orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
     std::string invalidated_by;
     const Lock lock = driver.scheduler.lock();
     *graph = nullptr;
-    body = driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), invalidated_by, lock);
+    driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), body, invalidated_by, lock);
     OPENREG_DRIVER_CHECK(invalidated_by.empty(), orErrorStreamCaptureInvalidated,
                          "the capture was invalidated and is dropped: ", invalidated_by,
                          "; correct that and capture again");
-    *graph = handle_of(driver.scheduler.objects(lock).create_graph(std::move(body)));
+    *graph = handle_of(driver.scheduler.objects(lock).create_graph(body));  // keeps a share, because it may throw
     return orSuccess;
   });
 }

@@ -2,6 +2,8 @@
 // HandleTable stores the objects behind the handles of the C API and checks each handle that a caller passes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -32,6 +34,7 @@ class HandleTable {
   // Makes an unused object valid and returns it. The caller resets its members, because the object may be a reused one.
   T& create() {
     if (free_.empty()) {
+      reserve_one();
       objects_.emplace_back();
       objects_.back().index = static_cast<uint32_t>(objects_.size() - 1);
       objects_.back().generation = first_generation_;
@@ -49,7 +52,7 @@ class HandleTable {
     object.alive = false;
     ++object.generation;
   }
-  // Makes an object whose handle is invalid available to create().
+  // Makes an object whose handle is invalid available to create(). Does not allocate, because destructors call it.
   void recycle(T& object) { free_.push_back(&object); }
 
   static uintptr_t handle(const T& object) {
@@ -73,13 +76,21 @@ class HandleTable {
   std::deque<T>& objects() { return objects_; }
 
  private:
+  // Makes room for one more object in both lists.
+  void reserve_one() {
+    if (free_.capacity() == objects_.size()) {
+      free_.reserve(std::max<size_t>(16, 2 * objects_.size()));
+    }
+    by_index_.reserve(free_.capacity());
+  }
+
   static constexpr int kKindShift = 29;
   static constexpr uintptr_t kIndexMask = (uintptr_t{1} << kKindShift) - 1;
 
   const uint32_t first_generation_;
   std::deque<T> objects_;
   std::vector<T*> by_index_;  // faster to index than the deque
-  std::vector<T*> free_;
+  std::vector<T*> free_;      // the objects for create(), with capacity for all objects
 };
 
 }  // namespace openreg::driver

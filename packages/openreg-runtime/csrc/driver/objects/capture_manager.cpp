@@ -12,21 +12,36 @@ namespace openreg::driver {
 
 namespace {
 
-// Adds `stream` to `capture` as a new branch that follows no node yet.
+// Adds `stream` to `capture` as a new branch that follows no node yet. Changes nothing if the host is out of memory.
 void join_capture(Capture& capture, Stream& stream) {
-  stream.capture = &capture;
-  stream.branch = capture.branches.size();
-  capture.branches.push_back(&stream);
+  const size_t count = capture.branches.size() + 1;
+  BranchClock clock(count);
   for (BranchClock& other : capture.clocks) {
-    other.resize(capture.branches.size());
+    other.reserve(count);
   }
-  capture.clocks.emplace_back(capture.branches.size());
+  capture.clocks.reserve(count);
+  capture.branches.reserve(count);
+  // Nothing from here on allocates.
+  for (BranchClock& other : capture.clocks) {
+    other.resize(count);
+  }
+  capture.clocks.push_back(std::move(clock));
+  capture.branches.push_back(&stream);
+  stream.capture = &capture;
+  stream.branch = count - 1;
 }
 
 // Invalidates `capture`, unless it is invalid already, because only the first reason is reported.
 void invalidate(Capture& capture, std::string reason) {
   if (capture.invalidated_by.empty()) {
     capture.invalidated_by = std::move(reason);
+  }
+}
+
+// Makes room for one more node, so that the next append_node() does not allocate.
+void reserve_node(GraphBody& body) {
+  if (body.nodes.size() == body.nodes.capacity()) {
+    body.nodes.reserve(std::max<size_t>(16, 2 * body.nodes.size()));
   }
 }
 
@@ -42,17 +57,18 @@ void CaptureManager::begin(Stream& stream, orStreamCaptureMode mode) {
   OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorIllegalState,
                        "the stream is capturing already; end that capture with orStreamEndCapture() first");
   stream.device->check_healthy();
+  captures_.reserve(captures_.size() + 1);
   auto capture = std::make_unique<Capture>();
   capture->id = ++newest_;
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->body = std::make_shared<GraphBody>(objects_, mutex_);
   capture->body->device = stream.device;
-  captures_.push_back(std::move(capture));
-  join_capture(*captures_.back(), stream);
+  join_capture(*capture, stream);
+  captures_.push_back(std::move(capture));  // does not allocate
 }
 
-std::shared_ptr<GraphBody> CaptureManager::end(Stream& stream, std::string& invalidated_by) {
+void CaptureManager::end(Stream& stream, std::shared_ptr<GraphBody>& body, std::string& invalidated_by) {
   OPENREG_DRIVER_CHECK(stream.capture != nullptr && stream.branch == 0, orErrorIllegalState,
                        stream.capture == nullptr ? "the stream is not capturing; call orStreamBeginCapture() first"
                                                  : "the capture began on another stream; end it on that one");
@@ -60,23 +76,27 @@ std::shared_ptr<GraphBody> CaptureManager::end(Stream& stream, std::string& inva
                                   [&](const auto& capture) { return capture.get() == stream.capture; });
   const std::unique_ptr<Capture> capture = std::move(*found);
   captures_.erase(found);
+  body = std::move(capture->body);
+  for (Stream* branch : capture->branches) {
+    branch->capture = nullptr;
+  }
+  // What follows may throw if the host is out of memory. The capture has then ended, and the caller drops its graph.
   for (size_t branch = 0; branch < capture->branches.size(); ++branch) {
     if (capture->clocks[0][branch] != capture->clocks[branch][branch]) {
       invalidate(*capture, join("stream ", handle_of(*capture->branches[branch]),
                                 " joined the capture and was not joined back: record an event after its last work and "
                                 "let the first stream wait for it"));
     }
-    capture->branches[branch]->capture = nullptr;
   }
   invalidated_by = capture->invalidated_by;
   if (invalidated_by.empty()) {
-    capture->body->branches.push_back(nullptr);
+    body->branches.reserve(capture->branches.size());
+    body->branches.push_back(nullptr);
     for (size_t branch = 1; branch < capture->branches.size(); ++branch) {
       const Stream& original = *capture->branches[branch];
-      capture->body->branches.push_back(&objects_.create_stream(*original.device, original.priority));
+      body->branches.push_back(&objects_.create_stream(*original.device, original.priority));
     }
   }
-  return std::move(capture->body);
 }
 
 uint64_t CaptureManager::record(Stream& stream, const Task& task, const OperandSpan& operands) {
@@ -120,6 +140,7 @@ void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
   OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture == &capture, orErrorStreamCaptureUnsupported,
                        "the event belongs to another capture, and a capture cannot wait for another one; record the "
                        "event on a stream of this capture");
+  reserve_node(*capture.body);  // the stream would count as waiting if the append of the wait failed below
   const bool is_new_branch = stream.capture == nullptr;
   if (is_new_branch) {
     stream.device->check_healthy();

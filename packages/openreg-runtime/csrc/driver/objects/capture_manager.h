@@ -33,11 +33,11 @@ class CaptureManager {
   // Begins a capture on `stream`. Throws Error(orErrorIllegalState) if the stream is capturing already. Throws as
   // Device::check_healthy() does.
   void begin(Stream& stream, orStreamCaptureMode mode);
-  // Ends the capture and returns its graph. If the capture was invalidated, or the first stream does not wait for the
-  // end of each branch, sets `invalidated_by` to the reason and returns a graph without branches; otherwise clears
-  // `invalidated_by`. The caller releases the mutex before it destroys the graph. Throws Error(orErrorIllegalState)
-  // unless the capture began on `stream`.
-  std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
+  // Ends the capture and sets `body` to its graph. If the capture was invalidated, or the first stream does not wait
+  // for the end of each branch, sets `invalidated_by` to the reason and `body` to a graph without branches; otherwise
+  // clears `invalidated_by`. The caller releases the mutex before it destroys the graph, also after an exception.
+  // Throws Error(orErrorIllegalState) unless the capture began on `stream`.
+  void end(Stream& stream, std::shared_ptr<GraphBody>& body, std::string& invalidated_by);
 
   // Appends a node to the branch of a capturing stream and returns its number. If the task is a kernel, takes ownership
   // of its state.

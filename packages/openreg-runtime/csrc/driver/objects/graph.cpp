@@ -53,6 +53,9 @@ GraphBody::~GraphBody() {
       node.task.kernel.release(node.task.kernel.state);
     }
   }
+  if (branches.empty()) {
+    return;  // a capture that could not begin is destroyed while the caller holds the mutex
+  }
   const Lock lock = acquire(mutex);
   for (Stream* branch : branches) {
     if (branch != nullptr) {

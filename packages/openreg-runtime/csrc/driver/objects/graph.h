@@ -33,7 +33,7 @@ struct GraphNode {
 
 // The content of a graph. Owns the state of its kernels, and the streams on which its branches are replayed. The handle
 // and the launches in queues share ownership of it. The last owner must not hold the scheduler's mutex, because the
-// destructor locks it.
+// destructor locks it, unless the graph has no branches.
 struct GraphBody {
   GraphBody(ObjectTable& objects_, std::mutex& mutex_) : objects(objects_), mutex(mutex_) {}
   GraphBody(const GraphBody&) = delete;

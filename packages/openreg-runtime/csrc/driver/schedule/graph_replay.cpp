@@ -44,6 +44,9 @@ uint64_t GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& st
   for (size_t branch = 0; branch < tickets.size(); ++branch) {
     tickets[branch].push_back(target(branch).submitted);
   }
+  // Owned by the last task. If the host has no memory left for a task before it, the graph is never destroyed, because
+  // the nodes that were enqueued use it.
+  auto* const keep = new std::shared_ptr<GraphBody>(body);
   for (const GraphNode& node : body->nodes) {
     uint64_t ticket = 0;
     if (node.task.kind == Task::Kind::kWait) {
@@ -60,13 +63,11 @@ uint64_t GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& st
       tickets[node.branch].push_back(ticket);
     }
   }
-  auto keep = std::make_unique<std::shared_ptr<GraphBody>>(body);
   Task end;
   end.kind = Task::Kind::kKernel;
-  end.kernel = {"graph", nullptr, keep.get(), &release_body};
+  end.kernel = {"graph", nullptr, keep, &release_body};
   body->last_ticket = processor_.enqueue(stream, end);
   body->last_stream = &stream;
-  keep.release();  // the task owns it now
   return body->last_ticket;
 }
 

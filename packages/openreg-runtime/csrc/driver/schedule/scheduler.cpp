@@ -220,10 +220,10 @@ void Scheduler::begin_capture(Stream& stream, orStreamCaptureMode mode, const Lo
   update_operands_wanted();
 }
 
-std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& invalidated_by, const Lock& /*lock*/) {
-  std::shared_ptr<GraphBody> body = captures_.end(stream, invalidated_by);
+void Scheduler::end_capture(Stream& stream, std::shared_ptr<GraphBody>& body, std::string& invalidated_by,
+                            const Lock& /*lock*/) {
+  captures_.end(stream, body, invalidated_by);
   update_operands_wanted();
-  return body;
 }
 
 orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Lock& lock) {

@@ -145,7 +145,7 @@ class Scheduler {
 
   // Call CaptureManager::begin() and CaptureManager::end(), and update operands_wanted().
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
-  std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
+  void end_capture(Stream& stream, std::shared_ptr<GraphBody>& body, std::string& invalidated_by, const Lock& lock);
   // Opens a subscription. If it is a time source (a subscriber that supplies simulated time), first blocks until all
   // queues are empty. Throws as SubscriberList::check() does. Throws Error(orErrorNotSupported) for a time source
   // with OPENREG_SCHEDULE_SEED or on an engine thread, and Error(orErrorIllegalState) for a second time source.

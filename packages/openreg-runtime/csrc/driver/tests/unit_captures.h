@@ -20,7 +20,8 @@ struct Recording : Queues {
 
   std::shared_ptr<GraphBody> end(Stream& stream) {
     std::string invalidated_by;
-    std::shared_ptr<GraphBody> body = captures.end(stream, invalidated_by);
+    std::shared_ptr<GraphBody> body;
+    captures.end(stream, body, invalidated_by);
     return invalidated_by.empty() ? body : nullptr;
   }
   // Captures that `waiting` waits for all that `waited` has captured.

@@ -96,7 +96,7 @@ inline void a_capture_that_begins_while_a_call_waits_for_room_does_not_record_it
   std::string invalidated_by;
   std::shared_ptr<GraphBody> body;  // outlives the lock, because its destructor takes the mutex
   const Lock lock = scheduler.lock();
-  body = scheduler.end_capture(scheduling.stream, invalidated_by, lock);
+  scheduler.end_capture(scheduling.stream, body, invalidated_by, lock);
   CHECK(invalidated_by.empty() && body->nodes.empty());
 }
 
@@ -113,7 +113,7 @@ inline void a_call_that_waits_for_room_in_order_to_be_recorded_does_not_run_afte
     std::string invalidated_by;
     std::shared_ptr<GraphBody> body;
     const Lock lock = scheduler.lock();
-    body = scheduler.end_capture(stream, invalidated_by, lock);
+    scheduler.end_capture(stream, body, invalidated_by, lock);
   }));
   const Lock lock = scheduler.lock();
   CHECK(stream.submitted == kStreamCapacity);
