@@ -30,7 +30,7 @@ ErrorText describe(orError_t error) {
     case orErrorUnknown:
       return {"orErrorUnknown", "the host system failed in a way that no other code describes"};
     case orErrorNotReady:
-      return {"orErrorNotReady", "the queried work has not finished"};
+      return {"orErrorNotReady", "tasks are not complete, or the call would block"};
     case orErrorInvalidValue:
       return {"orErrorInvalidValue", "an argument is null, out of range, or does not fit the others"};
     case orErrorMemoryAllocation:
@@ -52,7 +52,7 @@ ErrorText describe(orError_t error) {
     case orErrorDeinitialized:
       return {"orErrorDeinitialized", "the process is exiting"};
     case orErrorNotSupported:
-      return {"orErrorNotSupported", "not supported on this device"};
+      return {"orErrorNotSupported", "not supported on this device or on this thread"};
     case orErrorDeviceLost:
       return {"orErrorDeviceLost", "the device is gone until the process ends"};
     case orErrorStreamCaptureUnsupported:

@@ -272,7 +272,9 @@ OPENREG_API orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* sr
 /* Writes a handle, always the same one, by which processes of the same user and machine can open the allocation that
  * starts at `devPtr`. Blocks until all tasks of the owning device, and those in execution for others, are complete. The
  * caller still owns the allocation; its address, content and share of the capacity stay. The handle, and an open file,
- * last until orFree() or the end of this process. A process that has opened the handle keeps the bytes. */
+ * last until orFree() or the end of this process. A process that has opened the handle keeps the bytes. The first call
+ * for an allocation moves its bytes: what a thread other than an engine's (of a library for communication, say) writes
+ * to them through the kernel view during the call may be lost. */
 OPENREG_API orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr);
 /* Maps the allocation of another process on the current device, again at each call. Both processes access the same
  * bytes, and nothing orders their tasks: synchronize before you send the handle. Imports take no capacity, and may
