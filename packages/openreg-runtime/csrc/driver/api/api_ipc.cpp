@@ -61,7 +61,7 @@ orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
 orError_t orIpcOpenMemHandle(void** devPtr, orIpcMemHandle_t handle, unsigned int flags) {
   return guarded(__func__, [&] {
     check_pointer(devPtr, "devPtr");
-    OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
+    check_flags(flags);
     Driver& driver = Driver::get();
     Device& device = driver.current();
     *devPtr = device.memory.imports().open(handle);

@@ -4,14 +4,6 @@
 
 using namespace openreg::driver;
 
-namespace {
-
-void check_flags(unsigned int flags) {
-  OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
-}
-
-}  // namespace
-
 orError_t orStreamCreate(orStream_t* stream) {
   return orStreamCreateWithPriority(stream, 0, kLeastPriority);
 }

@@ -161,6 +161,10 @@ void check_device_index(int index) {
                        "; OPENREG_DEVICE_COUNT sets their number");
 }
 
+void check_flags(unsigned int flags) {
+  OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
+}
+
 void Driver::notify_memory(orMemoryAction action, int device_index, void* address) {
   const bool on_host = device_index < 0;
   const size_t size = on_host ? pinned.size_of(address) : device(device_index).memory.range_of(address).second;

@@ -75,6 +75,8 @@ class Driver {
 
 // Throws Error(orErrorInvalidDevice) unless `index` is below the device count.
 void check_device_index(int index);
+// Throws Error(orErrorInvalidValue) unless `flags`, of a function that knows none, is 0.
+void check_flags(unsigned int flags);
 
 // Calls `body` and returns its code. Converts an exception to an error code and to the calling thread's last message.
 // `function` is the name of the C function for that message. C functions that return a code and can throw use it.

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
+#include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <string>
 
@@ -27,18 +26,9 @@ constexpr size_t kSmallestCapacity = size_t{2} << 20;
 
 // Splits a value such as "512MiB" into number and unit. Returns false if it has no digit or the number overflows.
 bool parse_number(const std::string& text, unsigned long long& number, std::string& unit) {
-  size_t end = 0;
-  number = 0;
-  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
-    const auto digit = static_cast<unsigned long long>(text[end] - '0');
-    if (number > (std::numeric_limits<unsigned long long>::max() - digit) / 10) {
-      return false;
-    }
-    number = number * 10 + digit;
-    ++end;
-  }
-  unit = text.substr(end);
-  return end > 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  unit = end;
+  return error == std::errc();
 }
 
 constexpr const char* kDeviceCount = "OPENREG_DEVICE_COUNT";
@@ -51,7 +41,7 @@ int read_device_count() {
   unsigned long long number = 0;
   std::string unit;
   if (!parse_number(text, number, unit) || !unit.empty() || number < 1 || number > OPENREG_MAX_DEVICES) {
-    refuse(kDeviceCount, text, "a whole number from 1 to 64");
+    refuse(kDeviceCount, text, join("a whole number from 1 to ", OPENREG_MAX_DEVICES).c_str());
   }
   return static_cast<int>(number);
 }

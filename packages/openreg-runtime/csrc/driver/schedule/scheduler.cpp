@@ -269,8 +269,7 @@ void Scheduler::set_deferred_schedule(DeferredSchedule* schedule) {
 
 void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
   Subscription& subscription = subscribers_.find(handle);
-  OPENREG_DRIVER_CHECK(!is_engine_thread(), orErrorNotSupported,
-                       "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
+  check_not_engine_thread();
   if (&subscription == subscribers_.time_source()) {
     empty_all_queues(lock);
     subscribers_.find(handle);  // throws if another thread has ended the subscription meanwhile

@@ -8,6 +8,7 @@
 
 #include "base/steady_time.h"
 #include "engine/execute.h"
+#include "time/simulated_time.h"
 
 namespace openreg::driver {
 
@@ -22,9 +23,6 @@ constexpr size_t kBacklogBatch = 128;
 constexpr uint64_t kStallTimeout = 1'000'000'000;
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
-
-// Half of the range of a time. The other half prevents an overflow after a task of absurd duration.
-constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
 // Returns the semaphore wait at the head of a stream.
 const Task::SemaphoreWait& wait_of(Stream& stream) {
@@ -151,7 +149,7 @@ void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskR
   result.begin = order_.time();
   uint64_t nanoseconds = order_.task_duration();
   tracer_.duration(stream, task, nanoseconds);
-  pass_time(std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, order_.time())));
+  pass_time(SimulatedTime::later(order_.time(), nanoseconds) - order_.time());
   result.end = order_.time();
 }
 
