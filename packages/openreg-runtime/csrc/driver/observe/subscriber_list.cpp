@@ -88,7 +88,6 @@ Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
   Subscription& subscription = table_.create();
   subscription.table = table;
   subscription.user = user;
-  subscription.outstanding = 0;
   subscription.failure[0] = 0;
   open_.push_back(&subscription);
   return subscription;
@@ -151,7 +150,6 @@ uint32_t SubscriberList::submitted(orTaskInfo& task) noexcept {
       const orTaskInfo info = seen_by(*subscription, task);
       run(*subscription, "submit", [&] { subscription->table.submit(subscription->user, &info, &correlation); });
     }
-    ++subscription->outstanding;
     record.correlations.push_back({subscription, correlation});
   }
   return number;
@@ -220,7 +218,6 @@ void SubscriberList::completed(uint32_t number, orTaskCompletion& completion) no
       completion.correlation = correlation.id;
       run(*correlation.subscription, "complete", [&] { table.complete(correlation.subscription->user, &completion); });
     }
-    --correlation.subscription->outstanding;
   }
   record.correlations.clear();
   free_.push_back(number);  // does not allocate, because free_ has capacity for all numbers

@@ -18,7 +18,6 @@ struct Subscription : HandleSlot {
 
   orSubscriber table{};
   void* user = nullptr;
-  size_t outstanding = 0;  // number of tasks that were enqueued while it was open and are not complete
   char failure[256] = {};  // text on the first callback that threw; once set, no callback is called
 };
 

@@ -135,7 +135,7 @@ bool SeededSchedule::apply_signal() {
   }
   const Task::SemaphoreWait wait = wait_of(*chosen);
   if (wait.semaphore->signaled >= wait.value) {
-    semaphores_.reach(*wait.semaphore, std::max(wait.semaphore->reached, wait.value));
+    semaphores_.reach(*wait.semaphore, wait.value);  // above what it has reached, because the wait blocks
   } else {
     semaphores_.fail_wait(*chosen, *wait.semaphore);
   }

@@ -127,13 +127,13 @@ inline void each_task_is_reported_to_observers_once() {
   Subscription& subscription = queues.observers.subscribe(table, &notes);
   const uint64_t ticket = queues.processor.enqueue(stream, kernel());
   CHECK(notes.submits.size() == 1 && notes.submits[0].ticket == ticket && notes.submits[0].device == 1);
-  CHECK(stream.observed == ticket && subscription.outstanding == 1);
+  CHECK(stream.observed == ticket);
   queues.run_next();
   CHECK(notes.completes.empty());
   queues.run_next();
   CHECK(notes.completes.size() == 1 && notes.completes[0].ticket == ticket &&
         notes.completes[0].stream == handle_of(stream));
-  CHECK(notes.completes[0].begin <= notes.completes[0].end && subscription.outstanding == 0);
+  CHECK(notes.completes[0].begin <= notes.completes[0].end);
   queues.tracer.sync(orSyncStream, *stream.device, &stream, ticket);
   CHECK(notes.syncs.size() == 1 && notes.syncs[0].ticket == ticket);
   queues.observers.close(subscription);
