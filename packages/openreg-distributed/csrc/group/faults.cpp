@@ -41,9 +41,9 @@ void register_faults() {
 CollectiveFault next_fault(c10::Device device) {
   CollectiveFault fault = CollectiveFault::kNothing;
   for (size_t i = 0; i < kNamedFaults.size(); ++i) {
-    int strikes = 0;
-    OPENREG_CHECK(orCountForFault(numbers()[i], device.index(), &strikes));
-    if (strikes != 0) {
+    int must_fail = 0;
+    OPENREG_CHECK(orCountForFault(numbers()[i], device.index(), &must_fail));
+    if (must_fail != 0) {
       fault = kNamedFaults[i].fault;
     }
   }

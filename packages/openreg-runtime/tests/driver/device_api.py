@@ -132,9 +132,9 @@ class Api:
         return kind.value
 
     def count_for_fault(self, kind: int, device: int = 0) -> bool:
-        strikes = ctypes.c_int()
-        self.call("orCountForFault", kind, device, ctypes.byref(strikes))
-        return strikes.value == 1
+        must_fail = ctypes.c_int()
+        self.call("orCountForFault", kind, device, ctypes.byref(must_fail))
+        return must_fail.value == 1
 
     def properties(self, device: int = 0) -> DeviceProp:
         properties = DeviceProp()

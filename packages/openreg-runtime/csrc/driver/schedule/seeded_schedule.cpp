@@ -173,7 +173,7 @@ bool SeededSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) 
   WaitRequest request(1);
   const WaitRequestGuard registration(this, request);
   if (++polls_ > kPollThreshold) {  // fewer queries let no signal take effect, because their time may vary
-    request.poll(stream, ticket);
+    request.set_ticket(stream, ticket);
   }
   wait(request, lock);
   if (!request.has_given_up()) {

@@ -35,7 +35,7 @@ class WaitRequest {
   // For a thread that polls: gives a request for a number of tasks also a ticket. blocking_stream() then finds the
   // semaphore wait that blocks this ticket, and in a seeded schedule the signal of that semaphore can take effect. A
   // null `stream` stands for a complete ticket.
-  void poll(Stream* stream, uint64_t ticket) {
+  void set_ticket(Stream* stream, uint64_t ticket) {
     stream_ = stream;
     ticket_ = ticket;
   }
