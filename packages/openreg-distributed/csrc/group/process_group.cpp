@@ -225,7 +225,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
 
   std::unique_lock<std::mutex> order(mutex_);
   PooledCommStream& stream = comm_streams_.next(device.index(), call.key);
-  const std::lock_guard<std::mutex> turn(stream.mutex);
+  std::unique_lock<std::mutex> turn(stream.mutex);
   const c10::StreamGuard guard(stream.stream);
   runtime::Event begin;
   begin.record(caller);
@@ -272,6 +272,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
   auto future = complete_future(call.results(), device);
   auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end), call.results(),
                                         std::move(future));
+  turn.unlock();  // A thread that holds `mutex_` may wait for the stream.
   order.lock();
   if (coalescing_) {
     coalesced_.push_back(work);

@@ -139,6 +139,43 @@ def threads(rank: int, size: int) -> None:
     assert not wrong
 
 
+def thread_that_blocks(rank: int, size: int, key: str) -> None:
+    """A thread blocks in a call until the late rank answers, and calls of another thread come to its stream meanwhile.
+
+    Launches block: the call waits for its messages, because it converts their result on the device. The other calls
+    convert nothing. A group has eight communication streams for collectives, so the last of them has that of the first.
+    """
+    group = distributed.group.WORLD
+    assert group is not None
+    backend = group._get_backend(torch.device("openreg"))
+    converted = torch.ones(4, dtype=torch.int16, device="openreg")
+    others = [full(rank + i) for i in range(8)]
+    if rank == 1:
+        store().wait([key])
+        distributed.all_reduce(converted)
+        for other in others:
+            distributed.all_reduce(other)
+    else:
+        before = backend._get_sequence_number_for_group()
+        device = torch.openreg.current_device()
+
+        def block() -> None:
+            torch.openreg.set_device(device)
+            distributed.all_reduce(converted)
+
+        thread = threading.Thread(target=block)
+        thread.start()
+        while backend._get_sequence_number_for_group() == before:
+            pass
+        for other in others[:-1]:
+            distributed.all_reduce(other, async_op=True)
+        store().set(key, "")
+        distributed.all_reduce(others[-1])
+        thread.join()
+    assert converted.tolist() == [2] * 4
+    assert [other[0].item() for other in others] == [2 * i + 1 for i in range(8)]
+
+
 def both_devices(rank: int, size: int) -> None:
     """One process uses the group with either of its devices."""
     for device in (0, 1, 0):

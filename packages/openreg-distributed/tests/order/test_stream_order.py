@@ -31,6 +31,12 @@ def test_with_launches_that_block(own):
     assert ranks.end() == [0, 0]
 
 
+def test_a_thread_that_blocks_in_a_call_does_not_stop_the_others(own):
+    ranks = own(2, OPENREG_LAUNCH_BLOCKING="1")
+    ranks.run(ordering.thread_that_blocks, "blocks")
+    assert ranks.end() == [0, 0]
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_with_a_seed(own, seed):
     ranks = own(2, OPENREG_SCHEDULE_SEED=str(seed))
