@@ -63,6 +63,14 @@ Op::RedOpType for_transport(Op::RedOpType operation, c10::ScalarType dtype) {
   return operation;
 }
 
+// Divides unsigned numbers, given as int64, by a positive one. From 2^63 on, at::div() would take them for negative.
+at::Tensor unsigned_quotient(const at::Tensor& values, int64_t divisor) {
+  const at::Tensor half = values.bitwise_right_shift(1).bitwise_and(std::numeric_limits<int64_t>::max());
+  // This is too small by at most 1, because the halves have lost the lowest bit and the division its remainder.
+  const at::Tensor quotient = half.div(divisor, "trunc").mul(2);
+  return quotient.add(values.sub(quotient.mul(divisor)).div(divisor, "trunc"));
+}
+
 }  // namespace
 
 WireFormat::WireFormat(const std::string& call, const Op& operation, c10::ScalarType dtype, int ranks)
@@ -117,7 +125,9 @@ at::Tensor WireFormat::encode(const at::Tensor& tensor, bool fresh) const {
 void WireFormat::decode(const at::Tensor& wire, const at::Tensor& output) const {
   at::Tensor values = wire;
   if (asked_ == Op::AVG) {
-    if (c10::isIntegralType(values.scalar_type(), false)) {
+    if (dtype_ == c10::kUInt64) {
+      values = unsigned_quotient(values, ranks_);
+    } else if (c10::isIntegralType(values.scalar_type(), false)) {
       values.div_(ranks_, "trunc");
     } else {
       values.div_(ranks_);

@@ -12,7 +12,7 @@ namespace openreg::distributed {
 //   bool                 as uint8; SUM is MAX ("or") and PRODUCT is MIN ("and"), as in NCCL; not for AVG, PREMUL_SUM
 //   int16, uint16        as int32
 //   uint32               as int64
-//   uint64               as int64; ordered as unsigned numbers by inverting the highest bit
+//   uint64               as int64; ordered as unsigned numbers by inverting the highest bit; AVG divides as unsigned
 //   float8               as float32, rounded once
 //   complex              as pairs of real numbers; only for SUM, AVG and PREMUL_SUM
 //   everything else      as it is

@@ -57,7 +57,9 @@ def reduce(rank: int, size: int, dtype: str, layout: str) -> None:
 
 
 def average_of_integers(rank: int, size: int, dtype: str) -> None:
-    values = [np.asarray([-7, 5, other], dtype=dtype) for other in range(size)]
+    info = np.iinfo(dtype)
+    largest = info.max // size  # the sum is at most the greatest number
+    values = [np.asarray([max(-7, info.min), 5, other, largest, largest - other], dtype=dtype) for other in range(size)]
     tensor = torch.from_numpy(values[rank]).to("openreg")
     distributed.all_reduce(tensor, ReduceOp.AVG)
     same(tensor, reduced(values, "AVG"), dtype)

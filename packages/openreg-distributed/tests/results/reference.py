@@ -28,6 +28,7 @@ def reduced(values: Sequence[np.ndarray], operation: str) -> np.ndarray:
         if operation == "AVG":
             total = np.add.reduce(values, dtype=dtype)
             if np.issubdtype(dtype, np.integer):
-                return np.trunc(total / len(values)).astype(dtype)
+                toward_zero = np.where((total < 0) & (total % len(values) != 0), 1, 0).astype(dtype)
+                return total // len(values) + toward_zero
             return total / len(values)
         return UFUNCS[operation].reduce(values, dtype=dtype)

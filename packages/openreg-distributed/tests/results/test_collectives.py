@@ -39,9 +39,10 @@ def test_one_rank(own):
     assert one.end() == [0]
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if not dtype.startswith("u")])
-def test_an_average_of_integers_is_cut_off(two, dtype):
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_an_average_of_integers_is_cut_off(two, three, dtype):
     two.run(collectives.average_of_integers, dtype)
+    three.run(collectives.average_of_integers, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
