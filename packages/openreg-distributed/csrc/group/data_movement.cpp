@@ -107,7 +107,7 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
     steps.after = [this, buffers, &parts, &inputs] {
       for (int rank = 0; rank < size_; ++rank) {
         if (rank == rank_) {
-          parts[rank].copy_(inputs[0].view_as(parts[rank]));
+          parts[rank].copy_(inputs[0].reshape(parts[rank].sizes()));
         } else {
           unflatten_into(buffers[rank], {parts[rank]});
         }

@@ -157,6 +157,12 @@ def uneven_movers(rank: int, size: int) -> None:
     for tensor, expected in zip(outputs, rows, strict=True):
         same(tensor, expected, "float32")
 
+    # The input has gaps, and another shape than the output that takes it.
+    outputs = [torch.empty(3 * (other + 1), device="openreg") for other in range(size)]
+    distributed.all_gather(outputs, laid_out(rows[rank], "float32", "strided"))
+    for tensor, expected in zip(outputs, rows, strict=True):
+        same(tensor, expected.reshape(-1), "float32")
+
     # Rank g sends (g + t) % size rows to rank t, none to some.
     counts = [[(giver + taker) % size for taker in range(size)] for giver in range(size)]
     parts = [[exact((count, 3), "float32", giver, f"to {taker}") for taker, count in enumerate(counts[giver])]
