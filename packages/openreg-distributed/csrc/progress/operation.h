@@ -110,7 +110,7 @@ class Operation {
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
   // `post` hands the operation to the transport, which calls ProgressEngine::transport_done() once, on any thread.
-  // `post` may throw instead. The operation keeps `retained` until either happens, and writes its progress to `flight`.
+  // `post` may throw instead, if the transport does not use the memory. The operation keeps `retained` until either happens, and writes its progress to `flight`.
   Operation(OperationDescription description, OperationSignature signature, std::shared_ptr<FlightRecord> flight,
             std::unique_ptr<StreamWait> stream_wait, Post post, std::shared_ptr<void> retained);
   Operation(const Operation&) = delete;

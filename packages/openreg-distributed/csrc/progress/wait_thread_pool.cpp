@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress/wait_thread_pool.h"
 
+#include <exception>
 #include <utility>
 
 #include "openreg.h"
@@ -20,15 +21,21 @@ void WaitThreadPool::close() {
   state_->changed.notify_all();
 }
 
-void WaitThreadPool::run(std::function<void()> wait) {
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->queue.push_back(std::move(wait));
-    if (state_->idle >= state_->queue.size()) {
-      state_->changed.notify_one();
-      return;
+bool WaitThreadPool::run(std::function<void()>& wait) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->idle <= state_->queue.size()) {
+    try {
+      start_thread();
+    } catch (const std::exception&) {
+      return false;  // Without `wait` in the queue, from which another thread would take it.
     }
   }
+  state_->queue.push_back(std::move(wait));
+  state_->changed.notify_one();
+  return true;
+}
+
+void WaitThreadPool::start_thread() {
   Threads::instance().start([state = state_] {
     orThreadSetProgress(1);
     std::unique_lock<std::mutex> lock(state->mutex);

@@ -22,10 +22,14 @@ class WaitThreadPool {
   // Makes each thread end when its wait and the queued ones are over. Does not block.
   void close();
 
-  // Calls `wait` on an idle thread or on a new one. `wait` must not throw.
-  void run(std::function<void()> wait);
+  // Takes `wait`, which must not throw, and calls it on an idle thread or on a new one. Returns false, and leaves `wait`
+  // to the caller, if a new thread is needed and the system cannot create one.
+  bool run(std::function<void()>& wait);
 
  private:
+  // Starts a thread that takes elements of the queue until the pool is closed.
+  void start_thread();
+
   // The state that the pool and its threads share, because a thread may outlive the pool.
   struct WaitPoolState {
     std::mutex mutex;

@@ -74,8 +74,12 @@ Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngin
       }
       if (are_messages) {
         operation->set_cancel([work] { work->abort(); });
-        progress->wait_threads().run(
-            [work, join, limit = transport_limit(operation->timeout())] { wait_for_message(work, limit, *join); });
+        std::function<void()> wait = [work, join, limit = transport_limit(operation->timeout())] {
+          wait_for_message(work, limit, *join);
+        };
+        if (!progress->wait_threads().run(wait)) {
+          wait();  // The transport has the memory, so the operation must not end before.
+        }
       } else {
         work->getFuture()->addCallback([join](c10::ivalue::Future& future) {
           join->done(future.hasError() ? first_paragraph(future.tryRetrieveErrorMessage()) : std::string());

@@ -30,7 +30,8 @@ std::string first_paragraph(const std::string& message);
 // Returns the function that hands an operation to the transport (Operation::Post). It starts all transfers, and
 // ProgressEngine::transport_done() is called when the last one is complete. `are_messages` is true for sends and
 // receives. Gloo's Work has no c10 Future for these, so a thread of ProgressEngine::wait_threads() waits for each
-// transfer. The function does not own the transport, which must outlive it.
+// transfer, or the calling thread if no thread can be started. The function does not own the transport, which must
+// outlive it.
 Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
                          std::vector<Transfer> transfers, bool are_messages);
 
