@@ -133,29 +133,27 @@ bool Operation::wait(std::chrono::milliseconds limit) const {
 }
 
 void Operation::set_cancel(std::function<void()> cancel) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!cancelled_) {
-      cancel_ = std::move(cancel);
-      return;
-    }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancel_ = std::move(cancel);
+  if (cancelled_) {  // The operation failed before the transport had it.
+    call_cancel();
   }
-  cancel();  // The operation failed before the transport had it.
 }
 
 void Operation::cancel() noexcept {
-  std::function<void()> cancel;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    cancelled_ = true;
-    cancel = std::exchange(cancel_, nullptr);
-  }
-  if (cancel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelled_ = true;
+  call_cancel();
+}
+
+void Operation::call_cancel() noexcept {
+  if (cancel_) {
     try {
-      cancel();
+      cancel_();
     } catch (const std::exception&) {
       // The transport releases the memory at its own timeout.
     }
+    cancel_ = nullptr;
   }
 }
 

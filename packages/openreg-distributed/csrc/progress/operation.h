@@ -110,7 +110,8 @@ class Operation {
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
   // `post` hands the operation to the transport, which calls ProgressEngine::transport_done() once, on any thread.
-  // `post` may throw instead, if the transport does not use the memory. The operation keeps `retained` until either happens, and writes its progress to `flight`.
+  // `post` may throw instead, if the transport does not use the memory. The operation keeps `retained` until either
+  // happens, and writes its progress to `flight`.
   Operation(OperationDescription description, OperationSignature signature, std::shared_ptr<FlightRecord> flight,
             std::unique_ptr<StreamWait> stream_wait, Post post, std::shared_ptr<void> retained);
   Operation(const Operation&) = delete;
@@ -139,7 +140,8 @@ class Operation {
   CollectiveFault fault() const noexcept { return fault_; }
 
   // Sets the function that cancel() calls, which makes the transport release the memory early. Calls it at once if
-  // cancel() has been called.
+  // cancel() has been called. The function must not call the operation. It may own what uses the memory: it is
+  // destroyed before take_retained() returns.
   void set_cancel(std::function<void()> cancel);
   // Calls the function that set_cancel() has set, at most once.
   void cancel() noexcept;
@@ -161,6 +163,8 @@ class Operation {
   WatchdogEntry& watchdog_entry() noexcept { return watchdog_entry_; }
 
  private:
+  // Calls the function that set_cancel() has set, if any, and destroys it. The caller holds `mutex_`.
+  void call_cancel() noexcept;
   // The two halves of complete().
   bool decide(OperationStatus status, const std::string& reason) noexcept;
   void signal_device() noexcept;

@@ -37,7 +37,7 @@ class Join {
   std::string error_;
 };
 
-void wait_for_message(const WorkPtr& work, std::chrono::milliseconds limit, Join& join) {
+void wait_for_message(WorkPtr work, std::chrono::milliseconds limit, Join& join) {
   std::string error;
   try {
     if (!work->wait(limit)) {
@@ -46,6 +46,8 @@ void wait_for_message(const WorkPtr& work, std::chrono::milliseconds limit, Join
   } catch (const std::exception& failure) {
     error = first_paragraph(failure.what());
   }
+  // Withdraws the memory of a message that was aborted from the transport, before the operation gives it back.
+  work.reset();
   join.done(error);
 }
 
@@ -74,8 +76,9 @@ Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngin
       }
       if (are_messages) {
         operation->set_cancel([work] { work->abort(); });
-        std::function<void()> wait = [work, join, limit = transport_limit(operation->timeout())] {
-          wait_for_message(work, limit, *join);
+        std::function<void()> wait = [work = std::move(work), join,
+                                      limit = transport_limit(operation->timeout())]() mutable {
+          wait_for_message(std::move(work), limit, *join);
         };
         if (!progress->wait_threads().run(wait)) {
           wait();  // The transport has the memory, so the operation must not end before.
