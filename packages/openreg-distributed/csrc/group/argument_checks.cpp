@@ -94,7 +94,7 @@ ProcessGroup::Tensors ProcessGroup::CollectiveCall::operands() const {
 OperationDescription ProcessGroup::describe(const CollectiveCall& call, const Tensors& operands) {
   OperationDescription description;
   description.name = call.name;
-  description.sequence = ++sequence_;
+  description.sequence = sequence_ + 1;
   description.tensors = operands.size();
   if (!operands.empty()) {
     description.dtype = c10::getDtypeNames(operands.front().scalar_type()).first;
@@ -114,21 +114,25 @@ OperationDescription ProcessGroup::describe(const CollectiveCall& call, const Te
   return description;
 }
 
-OperationSignature ProcessGroup::signature_of(const CollectiveCall& call) {
+OperationSignature ProcessGroup::signature_of(const CollectiveCall& call) const {
   OperationSignature signature;
   signature.sent = call.fingerprint.sent;
   signature.expected = call.fingerprint.expected;
   signature.peer = call.key.peer;
   signature.tag = call.key.tag;
-  if (call.key.peer == CommStreamKey::kCollective) {
-    signature.number = collectives_++;
+  if (call.key.is_message()) {
+    signature.kind = call.key.receives ? OperationSignature::Kind::kReceive : OperationSignature::Kind::kSend;
+  } else {
+    signature.number = collectives_;
     signature.fingerprint =
         call.fingerprint.hash(call.outputs.empty() ? "" : c10::toString(call.outputs.front().scalar_type()));
-  } else {
-    ++messages_;
-    signature.kind = call.key.receives ? OperationSignature::Kind::kReceive : OperationSignature::Kind::kSend;
   }
   return signature;
+}
+
+void ProcessGroup::count(const CollectiveCall& call) noexcept {
+  ++sequence_;
+  ++(call.key.is_message() ? messages_ : collectives_);
 }
 
 std::shared_ptr<FlightRecord> ProcessGroup::record(const CollectiveCall& call, std::shared_ptr<void> stack) {
@@ -138,10 +142,10 @@ std::shared_ptr<FlightRecord> ProcessGroup::record(const CollectiveCall& call, s
   auto flight = std::make_shared<FlightRecord>();
   flight->group = flight_group_;
   flight->name = name_of_record(call.type, call.key, rank_, call.outputs.size());
-  flight->is_message = call.key.peer != CommStreamKey::kCollective;
-  flight->collectives = collectives_;
-  flight->messages = messages_;
-  flight->number = sequence_;
+  flight->is_message = call.key.is_message();
+  flight->collectives = collectives_ + (flight->is_message ? 0 : 1);
+  flight->messages = messages_ + (flight->is_message ? 1 : 0);
+  flight->number = sequence_ + 1;
   flight->timeout = limit(call.timeout);
   flight->created = now_nanoseconds();
   if (flight_recorder().capacity() == 0) {
@@ -154,7 +158,6 @@ std::shared_ptr<FlightRecord> ProcessGroup::record(const CollectiveCall& call, s
   flight->dtype = typed.empty() ? "" : c10::toString(typed.front().scalar_type());
   flight->thread = c10::getThreadName();
   flight->stack = std::move(stack);
-  flight_recorder().add(flight);
   return flight;
 }
 

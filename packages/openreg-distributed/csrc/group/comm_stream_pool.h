@@ -25,6 +25,8 @@ struct CommStreamKey {
   bool receives = false;   // True for a receive.
   int tag = 0;             // The tag of a message.
 
+  // Returns true for a send or a receive.
+  bool is_message() const noexcept { return peer != kCollective; }
   // Returns the number of the queue of the progress engine to which the operation is submitted. The queue's thread
   // announces operations to the other ranks and makes them ready in the order of their calls
   // (ProgressEngine::submit()). All collectives have one queue, and the messages of each peer have one.

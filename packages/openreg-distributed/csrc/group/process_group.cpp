@@ -244,19 +244,26 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::func
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), stream.stream);
   }
   retained->tensors.insert(retained->tensors.end(), steps.staging.begin(), steps.staging.end());
-  const CollectiveFault fault = next_fault(device);  // It may throw, and after the wait the stream needs its signal.
-  // This comes before the call is counted, because it may fail, and the other ranks expect each number.
+  std::shared_ptr<FlightRecord> flight = record(call, std::move(stack));
+  const auto operation = std::make_shared<Operation>(
+      describe(call, operands), signature_of(call), flight,
+      post_all(*transport_, progress_, std::move(steps.transfers), call.key.is_message()), std::move(retained));
+  operation->set_fault(next_fault(device));
+  // What has failed until here concerns this rank alone. From here on, the stream needs a signal, and the other ranks
+  // expect the number of the call.
   std::unique_ptr<StreamWait> stream_wait;
   OPENREG_CHECK(stream.comm_stream.enqueue_semaphore_wait(stream_wait));
-  report_transfer(call, steps.staging, stream.stream);
-  OperationDescription description = describe(call, operands);
-  OperationSignature signature = signature_of(call);
-  const auto operation = std::make_shared<Operation>(
-      std::move(description), std::move(signature), record(call, std::move(stack)), std::move(stream_wait),
-      post_all(*transport_, progress_, std::move(steps.transfers), call.key.peer != CommStreamKey::kCollective),
-      std::move(retained));
-  operation->set_fault(fault);
-  progress_->submit(operation, call.key.queue());
+  operation->set_stream_wait(std::move(stream_wait));
+  count(call);
+  try {
+    report_transfer(call, steps.staging, stream.stream);
+    flight_recorder().add(std::move(flight));
+    progress_->submit(operation, call.key.queue());
+  } catch (const std::exception& error) {
+    order.unlock();
+    progress_->fail(operation, "it could not be started: " + first_paragraph(error.what()));
+    C10_THROW_ERROR(DistBackendError, operation->reason());
+  }
   order.unlock();
 
   runtime::Event end;

@@ -133,14 +133,19 @@ class ProcessGroup final : public c10d::Backend {
   // Enqueues a call. `before` enqueues the tasks that precede the transfers. It and StreamSteps::after are called with
   // the communication stream as the current stream.
   WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
-  // Returns the description for error messages, with the next sequence number. The caller holds `mutex_`.
+  // The caller of the following four functions holds `mutex_`. The first three, which may throw, give the call the next
+  // numbers, and count() then advances these.
+
+  // Returns the description for error messages.
   OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
   // Returns the number of the call and the properties that other ranks compare: the hash of its fingerprint, or the
-  // peer and tag of a message. Counts the call. The caller holds `mutex_`.
-  OperationSignature signature_of(const CollectiveCall& call);
-  // Creates the record of a call, and adds it to the flight recorder (trace.h) if that keeps records. The caller holds
-  // `mutex_`.
+  // peer and tag of a message.
+  OperationSignature signature_of(const CollectiveCall& call) const;
+  // Returns the record of the call for the flight recorder (trace.h).
   std::shared_ptr<FlightRecord> record(const CollectiveCall& call, std::shared_ptr<void> stack);
+  // Counts the call. The other ranks expect the number of each call that is counted.
+  void count(const CollectiveCall& call) noexcept;
+
   // Returns "rank 0 of 2 in the group ...".
   std::string rank_description() const;
   // Returns the start of an error message: "occl: all_reduce on rank 0 of 2 in the group ...".

@@ -59,12 +59,10 @@ void StreamWait::fail(const std::string& reason) const noexcept {
 }
 
 Operation::Operation(OperationDescription description, OperationSignature signature,
-                     std::shared_ptr<FlightRecord> flight, std::unique_ptr<StreamWait> stream_wait, Post post,
-                     std::shared_ptr<void> retained)
+                     std::shared_ptr<FlightRecord> flight, Post post, std::shared_ptr<void> retained)
     : description_(std::move(description)),
       signature_(std::move(signature)),
       flight_(std::move(flight)),
-      stream_wait_(std::move(stream_wait)),
       post_(std::move(post)),
       retained_(std::move(retained)) {}
 

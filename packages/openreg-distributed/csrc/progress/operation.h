@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "openreg.h"
@@ -113,7 +114,7 @@ class Operation {
   // `post` may throw instead, if the transport does not use the memory. The operation keeps `retained` until either
   // happens, and writes its progress to `flight`.
   Operation(OperationDescription description, OperationSignature signature, std::shared_ptr<FlightRecord> flight,
-            std::unique_ptr<StreamWait> stream_wait, Post post, std::shared_ptr<void> retained);
+            Post post, std::shared_ptr<void> retained);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -135,6 +136,8 @@ class Operation {
   // Blocks until the status is decided, for at most `limit`; 0 means without a limit. Returns false if it is pending.
   bool wait(std::chrono::milliseconds limit) const;
 
+  // Sets the wait of the stream. Called once, before the operation is submitted or fails.
+  void set_stream_wait(std::unique_ptr<StreamWait> stream_wait) noexcept { stream_wait_ = std::move(stream_wait); }
   // Sets the fault to inject. Called before the operation is submitted.
   void set_fault(CollectiveFault fault) noexcept { fault_ = fault; }
   CollectiveFault fault() const noexcept { return fault_; }
@@ -172,7 +175,7 @@ class Operation {
   const OperationDescription description_;
   const OperationSignature signature_;
   const std::shared_ptr<FlightRecord> flight_;
-  const std::unique_ptr<StreamWait> stream_wait_;
+  std::unique_ptr<StreamWait> stream_wait_;
   CollectiveFault fault_ = CollectiveFault::kNothing;
 
   mutable std::mutex mutex_;

@@ -83,15 +83,18 @@ bool ProgressEngine::end_all(std::chrono::milliseconds limit) {
 
 void ProgressEngine::submit(const OperationPtr& operation, int queue) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  // What may throw comes before the operation is stored.
   start_readers();
-  operation->watchdog_entry().place = outstanding_.insert(outstanding_.end(), operation);
   std::unique_ptr<SubmissionQueue>& target = queues_[queue];
   if (target == nullptr) {
     // The queue's thread shares the ownership of this object.
     target = std::make_unique<SubmissionQueue>(
         [self = shared_from_this()](const SubmissionQueue::Batch& batch) { self->consume(batch); });
   }
+  std::list<OperationPtr> entry{operation};
+  operation->watchdog_entry().place = entry.begin();  // Stays valid when the element moves to the other list.
   target->push(operation);
+  outstanding_.splice(outstanding_.end(), entry);
 }
 
 void ProgressEngine::consume(const SubmissionQueue::Batch& batch) {
@@ -343,17 +346,13 @@ void ProgressEngine::notify_peers(ControlMessage::Kind kind, const std::string& 
 }
 
 void ProgressEngine::start_readers() {
-  if (reading_) {
-    return;
-  }
-  reading_ = true;
-  for (int peer = 0; peer < size_; ++peer) {
-    if (peer != rank_) {
-      ++users_;
-      Threads::instance().start([self = shared_from_this(), peer] {
+  for (; next_reader_ < size_; ++next_reader_) {
+    if (next_reader_ != rank_) {
+      Threads::instance().start([self = shared_from_this(), peer = next_reader_] {
         orThreadSetProgress(1);
         self->read(peer);
       });
+      ++users_;  // The thread subtracts it under the mutex, so not before.
     }
   }
 }

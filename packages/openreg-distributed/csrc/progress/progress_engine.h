@@ -51,7 +51,8 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
 
   // Adds an operation to the submission queue with the number `queue`, whose thread waits for operations in order. A
   // new number creates a queue. Collectives are submitted in the order of their numbers. If the group has failed, the
-  // operation fails.
+  // operation fails. Throws std::system_error if the system cannot create a thread; then the operation is not submitted,
+  // and the caller ends it with fail().
   void submit(const std::shared_ptr<Operation>& operation, int queue);
   // Completes an operation. The transport calls it once for each operation that it got, when it does not use the memory
   // any more. `error` is empty or an error message.
@@ -114,7 +115,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void finish(const OperationPtr& operation, const std::string& problem);
   // Returns an error of the transport with the names of the peers that were lost. Waits a moment for their reports.
   std::string explained(const std::string& error);
-  // Starts a thread for each peer, which runs read(). Later calls do nothing. The caller holds `mutex_`.
+  // Starts a thread for each peer that has none, which runs read(). The caller holds `mutex_`.
   void start_readers();
   // Receives the control messages of a peer until the channel is closed or the peer is lost.
   void read(int peer);
@@ -156,7 +157,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   OperationStatus closed_status_ = OperationStatus::kFailed;            // The status that goes with `failure_`.
   SteadyClock::time_point next_look_ = SteadyClock::time_point::max();  // The time until which the watchdog sleeps.
   int users_ = 0;           // The number of threads that use the control channel.
-  bool reading_ = false;    // start_readers() has been called.
+  int next_reader_ = 0;     // start_readers() has started the threads of the peers before this one.
   bool beginning_ = false;  // A thread is in begin_ready().
   bool watching_ = false;   // The watchdog has been started.
   bool closed_ = false;     // close() has been called.

@@ -28,8 +28,7 @@ inline std::shared_ptr<distributed::Operation> operation_of(OperationSignature s
   description.sequence = 1;
   description.group = std::make_shared<const std::string>("a rank");
   return std::make_shared<distributed::Operation>(std::move(description), std::move(signature),
-                                                  std::make_shared<distributed::FlightRecord>(), nullptr, nullptr,
-                                                  nullptr);
+                                                  std::make_shared<distributed::FlightRecord>(), nullptr, nullptr);
 }
 
 inline OperationSignature collective(uint64_t number, uint64_t bytes, uint64_t fingerprint = 1) {

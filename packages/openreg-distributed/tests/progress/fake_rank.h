@@ -206,8 +206,9 @@ class Rank {
     flight->timeout = timeout_;
     const bool collective = signature.kind == distributed::OperationSignature::Kind::kCollective;
     auto operation = std::make_shared<Operation>(
-        std::move(description), std::move(signature), std::move(flight), std::move(stream_wait),
+        std::move(description), std::move(signature), std::move(flight),
         [post = std::move(post), data](const OperationPtr& self) { post(data, self); }, room);
+    operation->set_stream_wait(std::move(stream_wait));
     operation->set_fault(fault);
     collectives_ += collective ? 1 : 0;
     progress->submit(operation, queue);
