@@ -85,6 +85,7 @@ void ProgressEngine::submit(const OperationPtr& operation, int queue) {
   const std::lock_guard<std::mutex> lock(mutex_);
   // What may throw comes before the operation is stored.
   start_readers();
+  start_watchdog();
   std::unique_ptr<SubmissionQueue>& target = queues_[queue];
   if (target == nullptr) {
     // The queue's thread shares the ownership of this object.
@@ -215,10 +216,7 @@ void ProgressEngine::limit(const OperationPtr& operation, std::chrono::milliseco
   }
   operation->watchdog_entry().deadline = deadline;
   operation->watchdog_entry().timeout = timeout;
-  if (!watching_) {
-    watching_ = true;
-    Threads::instance().start([self = shared_from_this()] { self->watch(); });
-  } else if (deadline < next_look_) {
+  if (deadline < next_look_) {
     watch_.notify_one();
   }
 }
@@ -354,6 +352,13 @@ void ProgressEngine::start_readers() {
       });
       ++users_;  // The thread subtracts it under the mutex, so not before.
     }
+  }
+}
+
+void ProgressEngine::start_watchdog() {
+  if (!watching_) {
+    Threads::instance().start([self = shared_from_this()] { self->watch(); });
+    watching_ = true;
   }
 }
 

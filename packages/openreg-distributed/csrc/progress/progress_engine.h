@@ -57,7 +57,7 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   // Completes an operation. The transport calls it once for each operation that it got, when it does not use the memory
   // any more. `error` is empty or an error message.
   void transport_done(const std::shared_ptr<Operation>& operation, const std::string& error);
-  // Fails the group unless the operation is complete within `timeout` from now.
+  // Fails the group unless the operation, which was submitted, is complete within `timeout` from now.
   void limit(const std::shared_ptr<Operation>& operation, std::chrono::milliseconds timeout);
   // Fails the group on all ranks because of `culprit`, unless `culprit` is complete.
   void fail(const std::shared_ptr<Operation>& culprit, const std::string& cause);
@@ -117,6 +117,9 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   std::string explained(const std::string& error);
   // Starts a thread for each peer that has none, which runs read(). The caller holds `mutex_`.
   void start_readers();
+  // Starts the watchdog, once. The caller holds `mutex_`. submit() calls it, and not limit(), because the thread of a
+  // submission queue must not throw.
+  void start_watchdog();
   // Receives the control messages of a peer until the channel is closed or the peer is lost.
   void read(int peer);
   // Passes a peer's control messages about operations to the matcher, and fails the group if one reports a failure or
