@@ -125,10 +125,15 @@ ProcessGroup::~ProcessGroup() {
     return;
   }
   // The transport's destructor joins its threads, so it must not run on one of them.
-  Threads::instance().start([progress = progress_, transport = std::move(transport_)]() mutable {
-    progress->wait_closed();
-    transport.reset();
-  });
+  try {
+    Threads::instance().start([progress = progress_, transport = transport_]() mutable {
+      progress->wait_closed();
+      transport.reset();
+    });
+  } catch (const std::exception&) {
+    // Without the thread nothing waits for the operations, which use the transport. It is leaked.
+    (void)transport_.release();
+  }
 }
 
 void ProcessGroup::setTimeout(std::chrono::milliseconds timeout) {
