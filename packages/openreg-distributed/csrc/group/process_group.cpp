@@ -122,12 +122,15 @@ ProcessGroup::~ProcessGroup() {
   progress_->close();
   if (progress_->outstanding() == 0) {
     progress_->wait_closed();
+    progress_->drop_returned();
     return;
   }
+  progress_->drop_returned();
   // The transport's destructor joins its threads, so it must not run on one of them.
   try {
     Threads::instance().start([progress = progress_, transport = transport_]() mutable {
       progress->wait_closed();
+      progress->drop_returned();
       transport.reset();
     });
   } catch (const std::exception&) {

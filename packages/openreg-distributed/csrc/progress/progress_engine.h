@@ -76,8 +76,9 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   // Blocks until outstanding() is 0.
   void wait_idle() const;
 
-  // Releases what complete operations have retained. Called by threads of the program only: a tensor may have a Python
-  // object, and releasing that takes the GIL.
+  // Releases what complete operations have retained. A tensor may have a Python object, and releasing that takes the
+  // GIL. So threads of the program call it, and in the end the thread that destroys the transport, and never a thread of
+  // the engine or of the transport, for which one that holds the GIL may wait.
   void drop_returned();
   // Requests the threads to end when nothing is left to do. Nothing may be submitted afterwards.
   void close();
