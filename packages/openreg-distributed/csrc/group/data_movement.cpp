@@ -268,9 +268,10 @@ ProcessGroup::WorkPtr ProcessGroup::exchange(CollectiveCall call, const Tensors&
                     " elements, and the part that receives it ", received[rank_].numel(), "; give both the same size");
   call.fingerprint = CollectiveFingerprint::by_rank(call.name, sent, received);
   call.fingerprint.root = root;
-  c10d::AllToAllOptions options;
-  options.timeout = transport_limit(limit(call.timeout));
+  const std::chrono::milliseconds timeout = call.timeout;
   return enqueue(std::move(call), [&] {
+    c10d::AllToAllOptions options;
+    options.timeout = transport_limit(limit(timeout));
     const at::Tensor flat = flatten(sent, copies_operands_);
     const at::Tensor buffer = flat_buffer_for(received, copies_operands_);
     const auto transfer = [in = host_bytes(flat), out = host_bytes(buffer), sent_bytes = byte_counts(sent),

@@ -131,7 +131,7 @@ class ProcessGroup final : public c10d::Backend {
   // and transfers are no tasks.
   static void report_transfer(const CollectiveCall& call, const Tensors& staging, c10::Stream stream);
   // Enqueues a call. `before` enqueues the tasks that precede the transfers. It and StreamSteps::after are called with
-  // the communication stream as the current stream.
+  // the communication stream as the current stream, and `before` under `mutex_`.
   WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
   // The caller of the following four functions holds `mutex_`. The first three, which may throw, give the call the next
   // numbers, and count() then advances these.
@@ -157,7 +157,8 @@ class ProcessGroup final : public c10d::Backend {
   void check_peer(const char* name, int peer) const;
   // Throws c10::Error if the arguments of a send or receive are wrong.
   void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
-  // Returns `timeout`, or the group's if it is unset. Never more than a year; a year also stands for no timeout.
+  // Returns `timeout`, or the group's if it is unset. Never more than a year; a year also stands for no timeout. The
+  // caller holds `mutex_`.
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
   // Gathers inputs[i] of all ranks into outputs[i], which is one tensor or one for each rank.

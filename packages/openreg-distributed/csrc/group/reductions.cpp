@@ -144,7 +144,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(Tensors& out
 ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(CollectiveCall call, const c10d::ReduceOp& operation,
                                                   const std::function<std::vector<Tensors>()>& chunks_on_stream) {
   const Tensors outputs = call.outputs;
-  const std::chrono::milliseconds timeout = transport_limit(limit(call.timeout));
+  const std::chrono::milliseconds timeout = call.timeout;
   const WireFormat wire(where(call.name), operation, outputs[0].scalar_type(), size_);
   call.fingerprint.reduction = wire.name();
   return enqueue(std::move(call), [&] {
@@ -163,7 +163,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(CollectiveCall call, const c10
       std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
       steps.staging.insert(steps.staging.end(), {flat, received[i]});
       c10d::AllToAllOptions sent;
-      sent.timeout = timeout;
+      sent.timeout = transport_limit(limit(timeout));
       steps.transfers.emplace_back([in = host_bytes(flat), out = host_bytes(received[i]), sent_bytes, received_bytes,
                                     sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
