@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -170,7 +171,11 @@ void write_trace(int global_rank) noexcept {
   if (std::getenv("TORCH_FR_DUMP_TEMP_FILE") == nullptr || flight_recorder().capacity() == 0) {
     return;
   }
+  // c10d's writer has no lock, and threads of several groups may be here. The mutex is never destroyed, because threads
+  // may outlive the destructors of statics.
+  static auto* const mutex = new std::mutex;
   try {
+    const std::lock_guard<std::mutex> lock(*mutex);
     c10d::DebugInfoWriter::getWriter(global_rank).write(dump_trace(false, false));
   } catch (const std::exception& error) {
     LOG(WARNING) << "occl: the flight recorder could not be written: " << error.what();
