@@ -33,6 +33,12 @@ bool have_equal_sizes(const Tensors& tensors) {
                      [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
 }
 
+// Returns a view of no element, at the beginning of a tensor of any strides. It is adjacent to that, so that flatten()
+// needs no copy.
+at::Tensor empty_view(const at::Tensor& tensor) {
+  return tensor.as_strided({0}, {1});
+}
+
 // Returns views of consecutive parts of a tensor along its first dimension.
 Tensors parts_of(const at::Tensor& tensor, const std::vector<int64_t>& sizes) {
   Tensors parts;
@@ -196,7 +202,7 @@ ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensor
   const int root = static_cast<int>(options.rootRank);
   TORCH_CHECK(inputs.size() == 1, where(name), ": expected one input, but got ", inputs.size());
   check_peer(name, root);
-  const at::Tensor nothing = inputs[0].reshape({-1}).narrow(0, 0, 0);
+  const at::Tensor nothing = empty_view(inputs[0]);
   Tensors sent(static_cast<size_t>(size_), nothing);
   sent[options.rootRank] = inputs[0];
   if (root != rank_) {
@@ -216,7 +222,7 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensor
   const int root = static_cast<int>(options.rootRank);
   TORCH_CHECK(outputs.size() == 1, where(name), ": expected one output, but got ", outputs.size());
   check_peer(name, root);
-  const at::Tensor nothing = outputs[0].reshape({-1}).narrow(0, 0, 0);
+  const at::Tensor nothing = empty_view(outputs[0]);
   Tensors received(static_cast<size_t>(size_), nothing);
   received[options.rootRank] = outputs[0];
   if (root != rank_) {
