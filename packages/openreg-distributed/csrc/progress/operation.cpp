@@ -38,8 +38,7 @@ std::string OperationDescription::text() const {
 }
 
 StreamWait::~StreamWait() {
-  // Fails only if the process is exiting or was forked, and then the driver does not use the event any more.
-  orEventDestroy(ready_);
+  orEventDestroy(ready_);  // Succeeds also in a forked child and while the process exits, where it does nothing.
 }
 
 std::string StreamWait::wait_ready() const {
@@ -50,7 +49,8 @@ std::string StreamWait::wait_ready() const {
 }
 
 void StreamWait::signal() const noexcept {
-  // Fails if the semaphore has failed before or the process is exiting, and then nothing waits for it.
+  // Fails if a later operation has signaled a greater value, if the semaphore has failed, or if the process is exiting.
+  // Then nothing waits for this value any more.
   orSemaphoreSignal(semaphore_, value_);
 }
 

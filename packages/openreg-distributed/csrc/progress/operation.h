@@ -32,7 +32,7 @@ struct OperationDescription {
   uint64_t bytes = 0;                        // The bytes of all tensors.
   const char* reduction = nullptr;           // A literal such as "SUM"; null if the call does not reduce.
   int root = -1;                             // The root of a collective; -1 if it has none.
-  int peer = -1;                             // The other rank of a send or receive; -1 if there is none, or any.
+  int peer = -1;                             // The other rank of a send or receive; negative if there is none, or any.
   std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ...".
 
   // Returns "all_reduce number 7 (float32 [4, 4], 64 bytes, SUM)".

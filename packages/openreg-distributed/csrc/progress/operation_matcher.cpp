@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress/operation_matcher.h"
 
-#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace openreg::distributed {
@@ -19,7 +19,7 @@ std::string rank_named(int rank) {
 
 OperationMatcher::OperationMatcher(int rank, int size) : rank_(rank), peers_(static_cast<size_t>(size)) {}
 
-bool OperationMatcher::make_control_message(const Operation& operation, int peer, ControlMessage& message) const {
+bool OperationMatcher::make_control_message(const Operation& operation, int peer, ControlMessage& message) {
   const OperationSignature& signature = operation.signature();
   if (signature.kind == OperationSignature::Kind::kReceive ||
       (signature.kind == OperationSignature::Kind::kSend && signature.peer != peer)) {
@@ -60,9 +60,11 @@ std::string OperationMatcher::on_message(int peer, ControlMessage message) {
   Peer& from = peers_[static_cast<size_t>(peer)];
   if (message.kind == ControlMessage::Kind::kMessage) {
     from.messages[message.tag].push_back({arrivals_++, std::move(message)});
-    const auto taken = std::find_if(receives_.begin(), receives_.end(), [&](const auto& one) { return match(one); });
-    if (taken != receives_.end()) {
-      receives_.erase(taken);
+    for (auto receive = receives_.begin(); receive != receives_.end(); ++receive) {
+      if (match(*receive)) {
+        receives_.erase(receive);
+        break;
+      }
     }
     return {};
   }
@@ -82,7 +84,9 @@ void OperationMatcher::on_peer_lost(int peer, std::string reason) {
     return;
   }
   from.lost = std::move(reason);
-  receives_.remove_if([&](const std::shared_ptr<Operation>& one) { return match(one); });
+  for (auto receive = receives_.begin(); receive != receives_.end();) {
+    receive = match(*receive) ? receives_.erase(receive) : std::next(receive);
+  }
 }
 
 std::string OperationMatcher::lost() const {
@@ -162,7 +166,6 @@ OperationMatcher::Next OperationMatcher::next() {
   std::string problem = mismatch(*collectives_.front());
   Next next{std::move(collectives_.front()), std::move(problem)};
   collectives_.pop_front();
-  ++begun_;
   for (Peer& peer : peers_) {
     if (!peer.collectives.empty()) {
       peer.collectives.pop_front();
@@ -209,16 +212,17 @@ std::string OperationMatcher::mismatch(const Operation& operation) const {
 
 std::string OperationMatcher::missing_ranks(const Operation& operation) const {
   const OperationSignature& signature = operation.signature();
-  const std::string peer = rank_named(signature.peer);
   switch (signature.kind) {
     case OperationSignature::Kind::kSend:
-      return peer + " has not received it";
+      return rank_named(signature.peer) + " has not received it";
     case OperationSignature::Kind::kReceive:
       if (operation.source() >= 0) {
         return rank_named(operation.source()) + " has begun to send it";
       }
-      return (signature.peer < 0 ? "no rank sends" : peer + " sends no") + std::string(signature.peer < 0 ? " a" : "") +
-             " message with tag " + std::to_string(signature.tag);
+      if (signature.peer < 0) {
+        return "no rank sends a message with tag " + std::to_string(signature.tag);
+      }
+      return rank_named(signature.peer) + " sends no message with tag " + std::to_string(signature.tag);
     case OperationSignature::Kind::kCollective:
       break;
   }

@@ -29,7 +29,7 @@ class OperationMatcher {
   OperationMatcher(int rank, int size);
 
   // Writes the control message about an operation for `peer` to `message`. Returns false if `peer` needs none.
-  bool make_control_message(const Operation& operation, int peer, ControlMessage& message) const;
+  static bool make_control_message(const Operation& operation, int peer, ControlMessage& message);
 
   // Adds an operation that is ready. Collectives are added in the order of their numbers.
   void ready(std::shared_ptr<Operation> operation);
@@ -66,7 +66,7 @@ class OperationMatcher {
   };
   // The control messages of one other rank.
   struct Peer {
-    std::deque<ControlMessage> collectives;  // Announced and not started; the first has the number `begun_`.
+    std::deque<ControlMessage> collectives;  // Announced and not started. The first is that of the next to start.
     uint64_t announced = 0;                  // The number of collectives so far.
     std::map<int, std::deque<ArrivedMessage>> messages;  // By tag.
     std::string lost;                                    // The reason why nothing follows; empty if something may.
@@ -83,10 +83,9 @@ class OperationMatcher {
 
   const int rank_;
   std::vector<Peer> peers_;
-  std::deque<std::shared_ptr<Operation>> collectives_;  // Ready and not started; the first has the number `begun_`.
-  uint64_t begun_ = 0;
-  std::list<std::shared_ptr<Operation>> receives_;  // Ready, and no message for them is announced.
-  std::deque<Next> matched_;                        // Sends and receives that next() returns.
+  std::deque<std::shared_ptr<Operation>> collectives_;  // Ready and not started; the first is the next to start.
+  std::list<std::shared_ptr<Operation>> receives_;      // Ready, and no message for them is announced.
+  std::deque<Next> matched_;                            // Sends and receives that next() returns.
   std::vector<std::shared_ptr<Operation>> suppressed_;
   uint64_t arrivals_ = 0;  // The number of messages so far.
 };

@@ -152,7 +152,7 @@ void ProgressEngine::announce(const SubmissionQueue::Batch& batch) {
         break;
       }
       ControlMessage message;
-      if (matcher_.make_control_message(*operation, peer, message)) {
+      if (OperationMatcher::make_control_message(*operation, peer, message)) {
         messages.push_back(std::move(message));
       }
     }

@@ -51,8 +51,8 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
 
   // Adds an operation to the submission queue with the number `queue`, whose thread waits for operations in order. A
   // new number creates a queue. Collectives are submitted in the order of their numbers. If the group has failed, the
-  // operation fails. Throws std::system_error if the system cannot create a thread; then the operation is not submitted,
-  // and the caller ends it with fail().
+  // operation fails. Throws std::system_error if the system cannot create a thread; then the operation is not
+  // submitted, and the caller ends it with fail().
   void submit(const std::shared_ptr<Operation>& operation, int queue);
   // Completes an operation. The transport calls it once for each operation that it got, when it does not use the memory
   // any more. `error` is empty or an error message.
@@ -77,8 +77,8 @@ class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
   void wait_idle() const;
 
   // Releases what complete operations have retained. A tensor may have a Python object, and releasing that takes the
-  // GIL. So threads of the program call it, and in the end the thread that destroys the transport, and never a thread of
-  // the engine or of the transport, for which one that holds the GIL may wait.
+  // GIL. So threads of the program call it, and in the end the thread that destroys the transport, and never a thread
+  // of the engine or of the transport, for which one that holds the GIL may wait.
   void drop_returned();
   // Requests the threads to end when nothing is left to do. Nothing may be submitted afterwards.
   void close();

@@ -22,8 +22,8 @@ class WaitThreadPool {
   // Makes each thread end when its wait and the queued ones are over. Does not block.
   void close();
 
-  // Takes `wait`, which must not throw, and calls it on an idle thread or on a new one. Returns false, and leaves `wait`
-  // to the caller, if a new thread is needed and the system cannot create one.
+  // Takes `wait`, which must not throw, and calls it on an idle thread or on a new one. Returns false, and leaves
+  // `wait` to the caller, if a new thread is needed and the system cannot create one.
   bool run(std::function<void()>& wait);
 
  private:

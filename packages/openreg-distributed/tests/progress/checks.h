@@ -47,9 +47,9 @@ inline OperationSignature message(OperationSignature::Kind kind, int peer, int t
   return signature;
 }
 
-inline ControlMessage announced(const OperationMatcher& of, const OperationSignature& signature, int to) {
+inline ControlMessage announced(const OperationSignature& signature, int to) {
   ControlMessage message;
-  CHECK(of.make_control_message(*operation_of(signature), to, message));
+  CHECK(OperationMatcher::make_control_message(*operation_of(signature), to, message));
   return message;
 }
 
@@ -99,13 +99,13 @@ inline void a_collective_begins_when_all_have_announced_it() {
   for (const int peer : {2, 1}) {
     CHECK(matcher.next().operation == nullptr);
     CHECK(matcher.missing_ranks(*first).find("rank 1 has made 0") != std::string::npos);
-    CHECK(matcher.on_message(peer, announced(matcher, collective(0, 8), 0)).empty());
+    CHECK(matcher.on_message(peer, announced(collective(0, 8), 0)).empty());
   }
   const OperationMatcher::Next next = matcher.next();
   CHECK(next.operation == first && next.problem.empty());
   CHECK(matcher.next().operation == nullptr);
   CHECK(matcher.missing_ranks(*second).find("rank 2 has made 1") != std::string::npos);
-  CHECK(!matcher.on_message(1, announced(matcher, collective(2, 8), 0)).empty());  // it has left one out
+  CHECK(!matcher.on_message(1, announced(collective(2, 8), 0)).empty());  // it has left one out
 }
 
 inline void who_gives_something_else_is_named() {
@@ -114,7 +114,7 @@ inline void who_gives_something_else_is_named() {
   for (const auto& [signature, said] : others) {
     OperationMatcher matcher(1, 2);
     matcher.ready(operation_of(collective(0, 8)));
-    CHECK(matcher.on_message(0, announced(matcher, signature, 1)).empty());
+    CHECK(matcher.on_message(0, announced(signature, 1)).empty());
     CHECK(matcher.next().problem.find(said) != std::string::npos);
   }
   OperationMatcher matcher(1, 2);
@@ -123,15 +123,14 @@ inline void who_gives_something_else_is_named() {
   OperationSignature theirs = collective(0, 0);
   theirs.expected = {0, 12};
   matcher.ready(operation_of(mine));
-  CHECK(matcher.on_message(0, announced(matcher, theirs, 1)).empty());
+  CHECK(matcher.on_message(0, announced(theirs, 1)).empty());
   CHECK(matcher.next().problem.find("expects 12 bytes of this rank") != std::string::npos);
 }
 
 inline void messages_are_received_in_the_order_of_their_tag() {
   OperationMatcher matcher(0, 3);
   const auto announce = [&](int from, int tag, uint64_t bytes) {
-    CHECK(matcher.on_message(from, announced(matcher, message(OperationSignature::Kind::kSend, 0, tag, bytes), 0))
-              .empty());
+    CHECK(matcher.on_message(from, announced(message(OperationSignature::Kind::kSend, 0, tag, bytes), 0)).empty());
   };
   const auto receive = [&](int from, int tag, uint64_t bytes) {
     auto operation = operation_of(message(OperationSignature::Kind::kReceive, from, tag, bytes), "receive");
@@ -161,7 +160,7 @@ inline void messages_are_received_in_the_order_of_their_tag() {
 
 inline void a_rank_that_is_lost_ends_what_needs_it() {
   OperationMatcher matcher(0, 2);
-  CHECK(matcher.on_message(1, announced(matcher, collective(0, 8), 0)).empty());
+  CHECK(matcher.on_message(1, announced(collective(0, 8), 0)).empty());
   matcher.on_peer_lost(1, "rank 1 has ended");
   matcher.ready(operation_of(collective(0, 8)));
   CHECK(matcher.next().problem.empty());  // it was announced before

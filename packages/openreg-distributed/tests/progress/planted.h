@@ -15,7 +15,7 @@ namespace progress_test {
 // The matcher has no lock of its own.
 inline void plant_race_in_the_matcher() {
   OperationMatcher matcher(0, 2);
-  const ControlMessage announced_message = announced(matcher, message(OperationSignature::Kind::kSend, 0, 0, 8), 0);
+  const ControlMessage announced_message = announced(message(OperationSignature::Kind::kSend, 0, 0, 8), 0);
   std::atomic<bool> started{false};
   std::thread reader([&] {
     started.store(true, std::memory_order_relaxed);
