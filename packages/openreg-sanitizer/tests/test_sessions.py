@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from openreg_sanitizer import SanitizerError
+from openreg_sanitizer import SanitizerError, _session
 
 
 def race():
@@ -36,6 +36,24 @@ def test_a_second_block_finds_the_same_line_again(capfd):
         with pytest.raises(SanitizerError) as caught, torch.openreg.sanitizer("raise"):
             race()
         assert any(entry.name == "race" for entry in caught.traceback)
+
+
+def test_a_block_has_what_happens_as_soon_as_the_native_part_runs(monkeypatch):
+    """As by another thread. The first block starts the native part, and the inner one renews it."""
+
+    def and_race(function):
+        def both():
+            function()
+            race()
+
+        return both
+
+    monkeypatch.setattr(_session, "_start", and_race(_session._start))
+    monkeypatch.setattr(_session._C, "renew", and_race(_session._C.renew))
+    with torch.openreg.sanitizer("collect") as outer:
+        assert kinds(outer) == ["race"]
+        with torch.openreg.sanitizer("collect") as inner:
+            assert kinds(inner) == ["race"]
 
 
 def test_an_outer_block_writes_what_an_inner_one_has_collected(capfd):

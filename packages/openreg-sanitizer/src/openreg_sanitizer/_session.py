@@ -90,8 +90,7 @@ class sanitizer:
 
     def _begin(self) -> None:
         self._found = None
-        _sessions.begin(self)
-        self._before = _C.counts()
+        self._before = _sessions.begin(self)
         self._process = os.getpid()
 
     def __exit__(
@@ -177,9 +176,10 @@ class _Sessions:
         self._reported = 0  # number of findings that report_new() has taken
         self._written: set[tuple[str, str, str]] = set()  # places of the findings on stderr since the last begin()
 
-    def begin(self, session: sanitizer) -> None:
-        """Opens a session, and starts the native part for the first."""
+    def begin(self, session: sanitizer) -> list[int]:
+        """Opens a session, and starts the native part for the first. Returns the counts of the findings before."""
         with self._control:
+            before = _C.counts()  # first, because another thread may cause a finding as soon as the native part runs
             if self._open:
                 _C.renew()
             else:
@@ -189,6 +189,7 @@ class _Sessions:
                 self._open.append(session)
                 self._reported = _C.finding_count()
                 self._written.clear()
+        return before
 
     def end(self, session: sanitizer) -> None:
         """Closes a session, and stops the native part after the last."""
