@@ -4,6 +4,7 @@
 import gc
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from _platform import HAS_FORK
 from profiles import BOTH, check, profiled
 from torch.profiler import profile
 
-from openreg_profiler import trace
+from openreg_profiler import _warnings, trace
 
 pytestmark = pytest.mark.every_subset
 INCOMPLETE = "UserWarning: torch.profiler on openreg: the profile is not complete"
@@ -123,6 +124,15 @@ os._exit(0)  # PyTorch crashes where the first is stopped now, on the CPU alone,
 """)
     assert result.stdout == "['aten::mul']\n", result.stderr
     assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
+
+
+def test_a_package_whose_name_begins_with_torch_is_no_part_of_torch():
+    """A warning names its line, as that of any program."""
+    file = str(Path(torch.__file__).parent) + "vision/io.py"
+    names = {"warn": _warnings.warn_of_incomplete_profile}
+    with pytest.warns(UserWarning, match="the profile is not complete: it is a test") as caught:
+        exec(compile("warn('it is a test')", file, "exec"), names)
+    assert caught[0].filename == file
 
 
 def test_a_trace_without_references_is_no_replaced_profile(x):

@@ -6,6 +6,7 @@ The native module (activity_profiler.cpp) calls the public functions, and needs 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -14,7 +15,7 @@ from types import FrameType
 
 import torch
 
-_TORCH = str(Path(torch.__file__).parent)
+_TORCH = str(Path(torch.__file__).parent) + os.sep  # not the folder of torchvision, which begins alike
 # By the number of a recording: the Python call that stopped it. An entry is removed when the trace is freed.
 _stopped: dict[int, tuple[int, int, int]] = {}
 
