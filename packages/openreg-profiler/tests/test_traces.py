@@ -113,8 +113,25 @@ def test_every_command_says_what_is_wrong_and_ends(bad, arguments, capsys, tmp_p
     assert not list(tmp_path.glob("out.*"))
 
 
+WAY_OUT = "; name a file in a folder in which this process may write"
+
+
 @pytest.mark.parametrize("arguments", [("picture", "missing/out.svg"), ("counters", "missing/out.json")])
-def test_output_that_cannot_be_written_is_refused(good, arguments, capsys):
+def test_output_that_cannot_be_written_is_refused(good, arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     name, output = arguments
     assert command.main([name, str(good), output]) == 1
-    assert f"{output} cannot be written: there is no folder" in capsys.readouterr().err
+    reason = f"there is no folder {tmp_path / 'missing'}"
+    assert f"{name}: {output} cannot be written: {reason}{WAY_OUT}\n" in capsys.readouterr().err
+    assert command.main([name, str(good), str(tmp_path)]) == 1
+    assert f"{name}: {tmp_path} cannot be written: it is a folder{WAY_OUT}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [("picture", "out.svg"), ("counters", "out.json")])
+def test_output_that_must_not_be_written_is_refused(good, arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # a mode of the folder does not bind every user
+    name, output = arguments
+    assert command.main([name, str(good), output]) == 1
+    message = f"{output} cannot be written: this process must not write there{WAY_OUT}"
+    assert message in capsys.readouterr().err

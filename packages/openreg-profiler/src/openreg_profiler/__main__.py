@@ -11,6 +11,7 @@ import argparse
 import sys
 
 from openreg_profiler import picture, resources, trace, view
+from openreg_profiler._output_file import refuse_unwritable
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,10 +45,10 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "view":
             view.view(options.trace, options.port, not options.no_browser)
         elif options.command == "picture":
-            picture.refuse_unwritable(options.picture)
+            refuse_unwritable(options.picture)
             picture.draw(trace.read(options.trace), options.picture, options.begin, options.end, options.range)
         elif options.command == "counters":
-            picture.refuse_unwritable(options.output)
+            refuse_unwritable(options.output)
             resources.write_counters(trace.read(options.trace), options.output)
         else:
             measured = resources.measure(trace.read(options.trace))

@@ -16,6 +16,8 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from openreg_profiler._output_file import reason_unwritable
+
 VARIABLE = "OPENREG_PROFILE"
 # A variable for child processes: the id of the process that writes the file without a process id in its name.
 _OWNER = "_OPENREG_PROFILE_OWNER"
@@ -27,7 +29,12 @@ def start() -> None:
     if not wanted:
         return
     path, is_child = _path_of_this_process(Path(wanted).absolute())
-    _refuse_unwritable(path, wanted)
+    reason = reason_unwritable(path)
+    if reason:
+        raise ImportError(
+            f"{VARIABLE}={wanted} names a file that cannot be written: {reason}. Name a file in a folder that exists, "
+            "such as trace.json, or unset the variable."
+        )
     profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1], profile_memory=True)
     profiler.start()
     atexit.register(_finish, profiler, path, os.getpid(), is_child)
@@ -39,22 +46,6 @@ def _path_of_this_process(path: Path) -> tuple[Path, bool]:
     if owner == str(os.getpid()):
         return path, False
     return path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}"), True
-
-
-def _refuse_unwritable(path: Path, wanted: str) -> None:
-    """Raises ImportError if ``path`` cannot be written. ``wanted`` is the value of the variable."""
-    reason = ""
-    if path.is_dir():
-        reason = "it is a folder"
-    elif not path.parent.is_dir():
-        reason = f"there is no folder {path.parent}"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        reason = "this process must not write there"
-    if reason:
-        raise ImportError(
-            f"{VARIABLE}={wanted} names a file that cannot be written: {reason}. Name a file in a folder that exists, "
-            "such as trace.json, or unset the variable."
-        )
 
 
 def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None:

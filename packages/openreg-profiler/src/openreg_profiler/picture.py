@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from openreg_profiler.trace import Slice, TraceFile, TraceFileError
+from openreg_profiler.trace import Slice, TraceFile
 
 # The largest number of boxes that a reader can distinguish.
 MOST = 400
@@ -235,11 +235,3 @@ def _draw_memory(axes: Any, trace: TraceFile, first: float, last: float) -> None
     axes.legend(loc="lower right", fontsize=_SMALL, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def refuse_unwritable(path: str | Path) -> None:
-    """Raises :class:`TraceFileError` if ``path`` is a folder or its folder is missing. Called before time is spent."""
-    path = Path(path)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
-        raise TraceFileError(f"{path} cannot be written: {reason}")
