@@ -203,18 +203,18 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
 
 def _draw_arrows(axes: Any, trace: TraceFile, rows: list[TrackRow], first: float, last: float) -> None:
     """Draws arrows from launches to tasks, and dashed ones from event records to the ends of waits for them."""
-    heights = {place: height for height, ((_, *place_), _) in enumerate(rows) for place in [tuple(place_)]}
-    lines = [((*arrow.thread, arrow.launched), (*arrow.stream, arrow.started), "-") for arrow in trace.arrows]
-    lines += [((*item.stream, item.done), (*item.waiting, item.released), "--") for item in trace.dependencies]
-    for (*tail, begin), (*head, end), style in lines:
-        if begin < first or end > last or tuple(tail) not in heights or tuple(head) not in heights:
+    heights = {(process, track): height for height, ((_, process, track), _) in enumerate(rows)}
+    lines = [(arrow.thread, arrow.launched, arrow.stream, arrow.started, "-") for arrow in trace.arrows]
+    lines += [(item.stream, item.done, item.waiting, item.released, "--") for item in trace.dependencies]
+    for tail, begin, head, end, style in lines:
+        if begin < first or end > last or tail not in heights or head not in heights:
             continue
-        above, below = heights[tuple(tail)], heights[tuple(head)]
-        edge = _HEIGHT / 2 if above < below else -_HEIGHT / 2
+        tail_height, head_height = heights[tail], heights[head]
+        edge = _HEIGHT / 2 if tail_height < head_height else -_HEIGHT / 2
         axes.annotate(
             "",
-            xy=(end - first, below - edge),
-            xytext=(begin - first, above + edge),
+            xy=(end - first, head_height - edge),
+            xytext=(begin - first, tail_height + edge),
             arrowprops={"arrowstyle": "->", "color": "#555555", "linewidth": 0.6, "linestyle": style},
             zorder=0.5,  # behind the boxes of rows between the two, whose names it would cross
         )
