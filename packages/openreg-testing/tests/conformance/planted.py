@@ -96,6 +96,14 @@ def gelu():
     LIBRARY.impl("gelu", lambda x, *, approximate="none": x * 2, "PrivateUse1")
 
 
+def gelu_gradient():
+    LIBRARY.impl("gelu_backward", lambda gradient, x, *, approximate="none": gradient * 2, "PrivateUse1")
+
+
+def gelu_gradient_crash():
+    LIBRARY.impl("gelu_backward", lambda gradient, x, *, approximate="none": os.abort(), "PrivateUse1")
+
+
 def momentum():
     LIBRARY.impl("addcdiv_", lambda self, one, other, *, value=1: self, "PrivateUse1")
 

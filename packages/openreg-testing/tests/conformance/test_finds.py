@@ -89,6 +89,20 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
 
 
+def test_the_check_of_gradients_runs_without_the_others():
+    card = call(run.run, setup_of("gelu_gradient"), ["float32"], ["nn.functional.gelu"], ["backward"], jobs=1)
+    (problem,) = card.problems()
+    assert "nn.functional.gelu float32: backward: Tensor-likes are not close" in problem
+
+
+def test_a_crash_of_a_backward_pass_is_found_again_by_its_check_alone():
+    checks = ["forward", "backward"]
+    card = call(run.run, setup_of("gelu_gradient_crash"), ["float32"], ["nn.functional.gelu"], checks, jobs=1)
+    (report,) = card.reports
+    assert list(report["failures"]) == ["process"]
+    assert report["failures"]["process"].startswith("backward: crashed")
+
+
 @pytest.mark.parametrize(
     ("mistake", "entry", "check"),
     [
