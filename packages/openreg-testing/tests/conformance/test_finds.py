@@ -259,6 +259,25 @@ def test_the_manifest_chooses_operators_and_dtypes():
 
 
 @pytest.mark.parametrize(
+    ("runnable", "dtypes", "tested"),
+    [
+        ((), ("int64",), "int64"),
+        (("bfloat16", "float16"), (), "bfloat16"),
+        (("bfloat16", "float16"), ("float32", "first"), "bfloat16"),
+    ],
+)
+def test_checks_that_run_once_per_entry_run_in_the_first_dtype_of_the_run(runnable, dtypes, tested):
+    setup = setup_of(operators={"diff": OperatorExpectations(dtypes=runnable)})
+    reports = call(run.run, setup, dtypes, ["diff"], ["errors"], jobs=1).reports
+    assert [report["dtype"] for report in reports if report["error_inputs"]] == [tested]
+
+
+def test_layouts_are_checked_in_the_first_dtype_of_the_run():
+    (report,) = call(run.run, setup_of("contiguous_result"), ["int64"], ["erfinv"], ["layouts"], jobs=1).reports
+    assert list(report["failures"]) == ["layouts: result"]
+
+
+@pytest.mark.parametrize(
     ("mistake", "kind", "word"),
     [
         ("takes_what_the_cpu_refuses", "arguments: computes", "not implemented for 'ComplexFloat'"),

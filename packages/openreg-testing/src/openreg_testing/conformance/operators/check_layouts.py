@@ -18,7 +18,7 @@ from . import device_under_test
 from .check_random import draws_random_numbers
 from .check_results import Computation
 from .comparison import difference
-from .entries import UNINITIALIZED, differentiable, dtypes_of, samples_of
+from .entries import UNINITIALIZED, differentiable, samples_of
 from .outcome import attempt, warning_difference
 from .reference import on_cpu
 from .report import EntryReport
@@ -29,12 +29,12 @@ Form = Callable[[torch.Tensor], torch.Tensor]  # returns a tensor of equal shape
 OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # run besides an entry's first dtype: other kernels, conjugate bits
 
 
-def is_compared_dtype(op: Any, dtype: torch.dtype) -> bool:
+def is_compared_dtype(op: Any, dtype: torch.dtype, report: EntryReport) -> bool:
     """Returns True for the dtypes in which this check runs, because strides depend little on the dtype.
 
-    They are OTHER_DTYPES, and the first of entries.DTYPES that the entry (the OpInfo of an operator) lists.
+    They are OTHER_DTYPES and the first dtype of the entry (the OpInfo of an operator), if the CPU supports them.
     """
-    return dtype in op.dtypes and (dtype == dtypes_of(op)[0] or dtype in OTHER_DTYPES)
+    return dtype in op.dtypes and (report.is_first_dtype or dtype in OTHER_DTYPES)
 
 
 def with_memory_order(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
@@ -143,7 +143,7 @@ def most_dimensions_first(samples: list[Any]) -> list[Any]:
 
 def check_layouts(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares strides and values of the samples in each layout, in dtypes that the CPU supports."""
-    if not is_compared_dtype(op, dtype):
+    if not is_compared_dtype(op, dtype, report):
         return
     gradient = differentiable(op, dtype)
     for sample in report.choose(most_dimensions_first(samples_of(op, dtype, gradient)), SAMPLES):

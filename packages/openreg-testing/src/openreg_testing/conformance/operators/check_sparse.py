@@ -13,7 +13,7 @@ from torch.testing._internal.opinfo.core import SampleInput
 
 from .check_errors import compare_errors
 from .check_results import check_sample
-from .entries import DTYPES, differentiable, dtypes_of, name_of, samples_of
+from .entries import DTYPES, differentiable, name_of, samples_of
 from .report import EntryReport
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
@@ -26,11 +26,9 @@ BLOCKS = (2, 2)
 def check_sparse(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Compares the table's sparse samples in each layout, or its dense ones converted to the layout.
 
-    With the first of entries.DTYPES that the entry (OpInfo) lists, also compares dtypes that the CPU supports and that
-    no other check runs.
+    In the first dtype of the entry (OpInfo), also compares dtypes that the CPU supports and that no other check runs.
     """
-    is_first = dtype == dtypes_of(op)[0]
-    others = [each for each in sorted(op.dtypes, key=str) if each not in DTYPES] if is_first else []
+    others = [each for each in sorted(op.dtypes, key=str) if each not in DTYPES] if report.is_first_dtype else []
     for layout in LAYOUTS:
         if not op.supports_sparse_layout(layout):
             continue
@@ -43,7 +41,7 @@ def check_sparse(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             gradient = differentiable(op, other)
             for sample in itertools.islice(samples_in(op, layout, other, gradient), OF_OTHER_DTYPES):
                 check_sample(op, other, sample, gradient, report, f"{name}, {name_of(other)}")
-        if op.error_inputs_sparse_func is not None and is_first:
+        if op.error_inputs_sparse_func is not None and report.is_first_dtype:
             compare_errors(op, op.error_inputs_sparse("cpu", layout), report, name)
 
 

@@ -405,6 +405,6 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> No
 
 def check_writes(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
     """Runs both checks, in the dtypes in which the check of layouts runs."""
-    if is_compared_dtype(op, dtype):
+    if is_compared_dtype(op, dtype, report):
         check_out_memory(op, dtype, report)
         check_inplace_memory(op, dtype, report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 # Checks of other forms of the calls that "forward" makes: other operands, overloads or layouts.
 VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes", "sparse")
-ONCE_PER_ENTRY = ("errors", "dtypes")  # run only with the first of entries.DTYPES that an entry lists
+ONCE_PER_ENTRY = ("errors", "dtypes")  # run only in the first dtype in which the run tests an entry
 FLAGS = "flags"  # runs in separate processes, whose environment variables defer kernels until the host waits
 CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, FLAGS)  # run by default
 # These run on request only, in separate processes, because each takes as long as all others together.

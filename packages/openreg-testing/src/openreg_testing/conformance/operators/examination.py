@@ -52,6 +52,7 @@ def examine(
     most_samples: int | None = None,
     record_operators: bool = False,
     cases: tuple[int, int | None] = (0, None),
+    is_first_dtype: bool | None = None,
 ) -> EntryReport:
     """Runs the checks and returns the report. An exception of a check or of the table counts as a failure.
 
@@ -59,10 +60,17 @@ def examine(
 
     "forward" runs all samples; with `most_samples`, at most so many, chosen to differ as far as possible.
     `variant_samples` limits the samples of the other checks. With `record_operators`, the report names the operators
-    that ran on the device. `cases` are the first and the end of the numbered calls that "arguments" or "storages" runs.
+    that ran on the device. `is_first_dtype` is False if the run tests the entry in another dtype before, so that some
+    checks leave this one out; by default, the first dtype is that of dtypes_of(). `cases` are the first and the end of the numbered calls that "arguments" or "storages" runs.
     """
     report = EntryReport(
-        op.full_name, name_of(dtype), tuple(checks), variant_samples, most_samples, tolerance_of(op, dtype)
+        op.full_name,
+        name_of(dtype),
+        tuple(checks),
+        is_first_dtype=dtype == dtypes_of(op)[0] if is_first_dtype is None else is_first_dtype,
+        variant_samples=variant_samples,
+        most_samples=most_samples,
+        tolerance=tolerance_of(op, dtype),
     )
     report.tells_fallbacks = device_under_test.counts_fallbacks(device_under_test.device())
     report.cases = cases
@@ -82,7 +90,7 @@ def examine(
             if report.includes(name):
                 run_guarded(report, name, check, op, dtype, report)
         for name, once in ENTRY_CHECKS.items():
-            if report.includes(name) and dtype == dtypes_of(op)[0]:
+            if report.includes(name) and report.is_first_dtype:
                 run_guarded(report, name, once, op, report)
     report.exercised = sorted(exercised)
     report.seconds = time.monotonic() - start

@@ -67,7 +67,7 @@ def run(
 ) -> Scorecard:
     """Runs the entries and dtypes that match and returns the scorecard. Empty selections match all.
 
-    The dtype "first" is the first one of each entry. `shard` is (K, N) and selects the K-th of N parts. `settings` are
+    The dtype "first" is the first one of each entry that the manifest does not exclude. `shard` is (K, N) and selects the K-th of N parts. `settings` are
     arguments of examine(). Calls progress(done, total) after each task. Raises TableError if the table cannot be
     loaded, and ManifestError if the manifest lists an unknown entry. The checks ON_DEMAND run only if `checks` names
     them.
@@ -98,15 +98,18 @@ def run(
             names = [name for name, _ in listed.value["entries"]]
             if table == TABLE:
                 manifest.refuse_unknown("operators", names)
-            tasks = [
-                Examine(table, index, name, dtype, {"checks": part, **settings})
-                for dtype in order
+            selected = {
+                index: _selected_dtypes(own, manifest.operator(name).dtypes, dtypes)
                 for index, (name, own) in enumerate(listed.value["entries"])
+                if manifest.runs(name) and _matches(name, ops)
+            }
+            tasks = [
+                Examine(
+                    table, index, names[index], dtype, {"checks": part, "is_first_dtype": dtype == own[0], **settings}
+                )
+                for dtype in order
+                for index, own in selected.items()
                 if dtype in own
-                and manifest.runs(name)
-                and dtype in (manifest.operator(name).dtypes or order)
-                and (not dtypes or dtype in dtypes or ("first" in dtypes and dtype == own[0]))
-                and _matches(name, ops)
             ][shard[0] - 1 :: shard[1]]
             unfinished = []
             for done, (task, outcome) in enumerate(pool.run(tasks), 1):
@@ -140,6 +143,17 @@ def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str
             yield {**manifest.environment, **settings}
     else:
         yield dict(manifest.environment)
+
+
+def _selected_dtypes(own: Sequence[str], runnable: Sequence[str], selection: Sequence[str]) -> list[str]:
+    """Returns the dtypes in which an entry is run, in order.
+
+    `own` are those that the table lists, `runnable` those that the manifest lists. `selection` are those of the run,
+    where "first" is the first one that remains. An empty list of the last two allows all.
+    """
+    remaining = [dtype for dtype in own if not runnable or dtype in runnable]
+    chosen = {*selection, *(remaining[:1] if "first" in selection else [])}
+    return [dtype for dtype in remaining if not chosen or dtype in chosen]
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
