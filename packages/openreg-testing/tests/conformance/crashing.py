@@ -47,3 +47,4 @@ TABLE = [
     )
     for number in range(COUNT)
 ]
+RIGHT = TABLE[1:2]  # one that is right

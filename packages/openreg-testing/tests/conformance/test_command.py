@@ -103,6 +103,14 @@ def test_random_calls_repeat_by_their_seed(kit):
     assert "from seed 1234\n3 calls, 0 failures" in one.stdout
 
 
+def test_random_calls_that_were_not_made_are_not_counted_and_are_a_problem_if_there_is_no_other(kit):
+    made = kit("fuzz", "--device", "openreg", "--table", "crashing:RIGHT", "--seed", "6", "--count", "1")
+    assert (made.returncode, made.stdout) == (0, "from seed 6\n1 call, 0 failures\n"), made.stderr
+    declined = kit("fuzz", "--device", "openreg", "--table", "crashing:RIGHT", "--seed", "2", "--count", "1")
+    assert declined.returncode == 1
+    assert declined.stdout.startswith("from seed 2\n0 calls, 0 failures\nnothing was tested: ")
+
+
 def test_the_suites_are_listed(capsys):
     assert command.main(["conformance", "--list"]) == 0
     assert capsys.readouterr().out.split() == ["operators", *suite_tests.names()]

@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
     _add_device(random_calls)
     random_calls.add_argument("--seconds", type=_seconds, default=600.0, help="duration (default: 600)")
     random_calls.add_argument("--seed", type=int, default=None, help="the first seed (default: random)")
-    random_calls.add_argument("--count", type=_count, default=None, help="maximal number of calls; 1 repeats a seed")
+    random_calls.add_argument("--count", type=_count, default=None, help="maximal number of seeds; 1 repeats a call")
     random_calls.add_argument(
         "--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="draw from another operator table"
     )
@@ -278,8 +278,14 @@ def _fuzz_until(setup: Setup, options: argparse.Namespace, processes: Processes)
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     print(f"from seed {seed}")
     failures, calls = fuzz.fuzz(setup, options.seconds, seed, options.count or math.inf, options.table, processes)
-    print(f"{calls} calls, {len(failures)} failures")
+    print(f"{_counted(calls, 'call')}, {_counted(len(failures), 'failure')}")
+    if not calls:
+        print("nothing was tested: the operators or the manifest exclude the calls of all seeds; use other seeds")
     return PROBLEMS if failures or not calls else PASSED
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _refuse_unwritable(path: Path) -> None:

@@ -164,12 +164,16 @@ class RandomCall:
         return self.op.name not in entries.UNINITIALIZED and not random_numbers
 
     def prepare(self) -> bool:
-        """Makes the out= operand, if there is one. Returns False if the entry does not support the call."""
-        if (
-            self.inputs is None
-            or expectations_of(self.op).fails
-            or (self.form == "in place" and not self.op.get_inplace())
-        ):
+        """Makes the out= operand, if there is one.
+
+        Returns False if the manifest excludes the call or expects it to fail, or the entry does not support it.
+        """
+        expected = expectations_of(self.op)
+        if expected.fails or not device_under_test.manifest().runs(self.op.full_name):
+            return False
+        if expected.dtypes and entries.name_of(self.dtype) not in expected.dtypes:
+            return False
+        if self.inputs is None or (self.form == "in place" and not self.op.get_inplace()):
             return False
         if self.form == "out":
             plain = attempt(lambda: self.op(*copy_inputs(self.op, self.inputs, "cpu")[0], **self.inputs[1]), "cpu")
@@ -321,16 +325,17 @@ class RunRandomCall:
     seed: int
 
     def run(self) -> CompletedTask:
-        """Returns the failure as text, or None."""
+        """Returns (True if the call was made, the failure as text or None)."""
         call = RandomCall(self.seed, runnable_entries(self.table))
         try:
-            found = difference_of(call) if call.prepare() else None
+            if not call.prepare():
+                return CompletedTask((False, None))
+            found = difference_of(call)
         except Exception as error:
             found = f"the fuzzer failed: {type(error).__name__}: {error}"
             device_under_test.reset(device_under_test.device())
-        return CompletedTask(
-            f"{found} [{call.describe()}]" if found else None, bool(device_under_test.unusable_reason())
-        )
+        failure = f"{found} [{call.describe()}]" if found else None
+        return CompletedTask((True, failure), bool(device_under_test.unusable_reason()))
 
 
 @functools.cache
@@ -349,16 +354,18 @@ def fuzz(
 ) -> tuple[dict[int, str], int]:
     """Makes calls for a number of seconds, with seeds from `first` on, and prints failures.
 
-    Returns the failures by seed, and the number of calls. `count` limits that number.
+    Returns the failures by seed, and the number of calls that were made. A seed makes no call if prepare() declines it.
+    `count` limits the number of seeds.
     """
-    failures, seed, end = {}, first, time.monotonic() + seconds
+    failures, calls, seed, end = {}, 0, first, time.monotonic() + seconds
     prepare = (setup, Entries(table))
     with WorkerPool(prepare, 1, SECONDS_PER_CALL, setup.manifest.environment, processes=processes) as pool:
         while time.monotonic() < end and seed < first + count:
             outcome = pool.ask(RunRandomCall(table, seed))
-            failure = outcome.describe() if isinstance(outcome, FailedTask) else outcome.value
+            made, failure = (True, outcome.describe()) if isinstance(outcome, FailedTask) else outcome.value
+            calls += made
             if failure:
                 failures[seed] = failure
                 print(f"seed {seed}: {failure}", flush=True)
             seed += 1
-    return failures, seed - first
+    return failures, calls
