@@ -129,6 +129,8 @@ def test_the_suites_are_listed(capsys):
         ),
         (["--device", "npu", "--suite", "streams", "--op", "abs"], "--op is for the suite operators"),
         (["--device", "npu", "--quick", "--check", "out"], "--quick chooses checks and dtypes itself"),
+        (["--device", "npu", "--check", "flags"], "--check flags needs variables that defer all kernels"),
+        (["--device", "npu", "--check", "forward", "--check", "flags"], "pass a --manifest with [flags] environment ="),
         (["--device", "npu", "--pytorch-tests", ".", "--suite", "streams"], "leave out --suite"),
         (["--device", "npu", "--pytorch-tests", ".", "--op", "abs"], "leave out --op"),
         (["--device", "npu", "--pytorch-tests", "absent"], "there is no folder absent; give the folder test/"),
@@ -174,12 +176,6 @@ def test_a_manifest_of_another_device_is_refused(tmp_path, capsys):
     assert "--device 'toaster', but" in capsys.readouterr().err
 
 
-def test_the_check_of_flags_needs_variables_that_defer_kernels(kit):
-    done = kit("conformance", "--device", "openreg", "--check", "flags", "--op", "abs")
-    assert done.returncode == 2
-    assert "[flags] environment = " in done.stderr
-
-
 def test_a_device_that_does_not_come_is_reported(kit, tmp_path):
     done = kit("conformance", "--device", "npu")
     assert done.returncode == 2
@@ -218,6 +214,38 @@ def test_a_table_that_is_not_there_is_reported(kit):
     done = kit("conformance", "--device", "openreg", "--table", "no_such_module:TABLE")
     assert done.returncode == 2
     assert "no_such_module:TABLE: ModuleNotFoundError" in done.stderr
+
+
+# A backend with which the first test of the suite `dlpack` leaves a file.
+LEAVES_A_FILE = """
+import pathlib, torch, torch_openreg
+torch.Tensor.__dlpack_device__ = lambda self: pathlib.Path("ran").touch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("manifest", "options", "told"),
+    [
+        ("", ("--table", "no_such_module:TABLE"), "no_such_module:TABLE: ModuleNotFoundError"),
+        ("[operators.erfff]\nfails = 'it does'", (), "[operators] 'erfff' names no entry"),
+        (
+            "[flags]\nenvironment = {A_VARIABLE = '1'}\ntable = 'no_such_module:TABLE'",
+            ("--check", "flags", "--shard", "1/9999"),
+            "no_such_module:TABLE: ModuleNotFoundError",
+        ),
+    ],
+    ids=["table", "entry", "table of the check of flags"],
+)
+def test_operators_that_cannot_be_run_are_reported_before_the_tests_of_other_suites(
+    kit, tmp_path, manifest, options, told
+):
+    (tmp_path / "leaves_a_file.py").write_text(LEAVES_A_FILE, "utf-8")
+    (tmp_path / "card.toml").write_text(manifest, "utf-8")
+    backend = ("--device", "openreg", "--import", "leaves_a_file", "--manifest", "card.toml")
+    done = kit("conformance", *backend, "--suite", "dlpack", "--suite", "operators", *options)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_nothing_to_run_is_a_problem(kit):

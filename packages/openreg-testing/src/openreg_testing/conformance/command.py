@@ -184,6 +184,11 @@ def _conformance(options: argparse.Namespace) -> int:
     for path in filter(None, (options.json, options.html, options.relay)):
         _refuse_unwritable(path)
     setup = _setup(options)
+    if FLAGS in (options.check or ()) and not setup.manifest.flags_environment:
+        raise WrongUseError(
+            f"--check {FLAGS} needs variables that defer all kernels until the host waits; pass a --manifest with "
+            "[flags] environment = { ... }"
+        )
     if options.pytorch_tests is not None:
         upstream.refuse_other_version(options.pytorch_tests, metadata.version("torch"))
     with Processes() as processes:
@@ -199,6 +204,9 @@ def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processe
         how: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "shard": options.shard}
         _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
     else:
+        if OPERATORS in suites:  # before the other suites, whose results an error would lose
+            for table in (options.table, *_flag_tables(setup, options)):
+                operators.refuse_unusable(setup, table, processes)
         others = [suite for suite in suites if suite != OPERATORS]
         # A suite in card.suites is a problem if all its tests were skipped. On the CPU and in a shard, that is normal.
         if options.shard == (1, 1) and setup.device != "cpu":
@@ -216,7 +224,8 @@ def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processe
 
 def _add(card: Card, results: Any) -> None:
     for result, note in results:
-        card.results.append(result)
+        if result is not None:
+            card.results.append(result)
         if note:
             card.notes.append(note)
     card.results.sort(key=lambda result: result.name)
@@ -230,22 +239,30 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, proces
         "table": options.table,
         "shard": options.shard,
     }
-    # The check of flags changes flags, which are global settings of PyTorch such as the default dtype, between the
-    # launch and the execution of kernels. This requires that the manifest's environment variables defer kernels.
-    checks = [check for check in options.check or CHECKS if check != FLAGS or setup.manifest.flags_environment]
-    if not checks:
-        raise WrongUseError(
-            f"--check {FLAGS} needs variables that defer all kernels until the host waits; pass a --manifest with "
-            "[flags] environment = { ... }"
-        )
     if options.quick:
         card.operators.append(operators.quick(setup, options.op, **shared))
         return
+    checks = _checks(setup, options)
     dtypes = options.dtype or (["float32"] if checks == [COMPILED] else [])
     card.operators.append(operators.run(setup, dtypes, options.op, checks, **shared))
-    more = setup.manifest.flag_table  # the manifest's name of another table of operators, for this check alone
-    if FLAGS in checks and more and options.table == TABLE and not options.op:
-        card.operators.append(operators.run(setup, options.dtype, (), (FLAGS,), **{**shared, "table": more}))
+    for table in _flag_tables(setup, options):
+        card.operators.append(operators.run(setup, options.dtype, (), (FLAGS,), **{**shared, "table": table}))
+
+
+def _checks(setup: Setup, options: argparse.Namespace) -> list[str]:
+    """Returns the checks to run: those of the options or, by default, all that the device supports.
+
+    The check of flags changes flags, which are global settings of PyTorch such as the default dtype, between the launch
+    and the execution of kernels. This requires that the manifest's environment variables defer kernels.
+    """
+    return [check for check in options.check or CHECKS if check != FLAGS or setup.manifest.flags_environment]
+
+
+def _flag_tables(setup: Setup, options: argparse.Namespace) -> list[str]:
+    """Returns the manifest's other table of operators for the check of flags, if the run includes it."""
+    whole = options.table == TABLE and not options.op and not options.quick
+    more = setup.manifest.flag_table
+    return [more] if more and whole and FLAGS in _checks(setup, options) else []
 
 
 def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -118,8 +118,13 @@ class Manifest:
 
         If suites are given, only the entries of these suites are checked.
         """
-        known = list(names)
         entries = [name for name in getattr(self, table) if not suites or name.partition("::")[0] in suites]
+        for message in self.unknown(table, entries, names):
+            raise ManifestError(message)
+
+    def unknown(self, table: str, entries: Iterable[str], names: Iterable[str]) -> Iterator[str]:
+        """Yields a message for each of the entries of `table` that matches none of the names."""
+        known = list(names)
         for name in entries:
             of_variants = self.variants and table == "operators"
             if not any(fnmatchcase(item, name) or (of_variants and item.startswith(f"{name}.")) for item in known):
@@ -127,7 +132,7 @@ class Manifest:
                 hint = f"; the closest: {', '.join(close)}" if close else f"; there are {len(known)}"
                 of = {"operators": "entry of PyTorch's table of operators", "tests": "test of the kit"}
                 kind = of.get(table, "test of the given files")
-                raise ManifestError(f"{self.path}: [{table}] {name!r} names no {kind}{hint}")
+                yield f"{self.path}: [{table}] {name!r} names no {kind}{hint}"
 
 
 _NOTHING, _NO_TEST = OperatorExpectations(), Exclusion()

@@ -18,7 +18,7 @@ import sys
 import time
 import unittest
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -211,16 +211,17 @@ def run(
     jobs: int,
     limit: float,
     shard: tuple[int, int] = (1, 1),
-) -> Iterator[tuple[ConformanceResult, str]]:
+) -> Iterator[tuple[ConformanceResult | None, str]]:
     """Yields the result of each test, and a problem if the manifest's entry for the test is wrong, else "".
 
-    `shard` is (K, N) and selects the K-th of N parts of the tests of all files. Raises UpstreamError if a file does not
-    exist, and ManifestError if the manifest lists a test that the default files do not contain.
+    In a run of all default files, None and a problem follow for each entry that names none of their tests. `shard` is
+    (K, N) and selects the K-th of N parts of the tests of all files. Raises UpstreamError if a file does not exist.
     """
     folder = folder.resolve()
     chosen = _chosen(folder, files, setup.device)
     manifest = setup.manifest
     every: list[str] = []
+    unlisted: list[str] = []  # the files that cannot be imported, as suites
     number = itertools.count()
     for file in chosen:
         suite = file.relative_to(folder).with_suffix("").as_posix()
@@ -229,6 +230,7 @@ def run(
             listed = pool.ask(listing)
             if isinstance(listed, FailedTask):
                 yield ConformanceResult(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""
+                unlisted.append(suite)
                 continue
             names = {f"{suite}::{name}": name for name in listed.value}
             every += names
@@ -251,7 +253,9 @@ def run(
                 )
                 yield apply_exclusion(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:
-        manifest.refuse_unknown("pytorch", every)
+        entries = [entry for entry in manifest.pytorch if not _matches_any(entry.partition("::")[0], unlisted)]
+        for problem in manifest.unknown("pytorch", entries, every):
+            yield None, problem
 
 
 def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
@@ -276,6 +280,10 @@ def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
     if not chosen:
         raise UpstreamError(f"{folder} contains none of the default files; name files with --file")
     return list(dict.fromkeys(chosen))
+
+
+def _matches_any(pattern: str, names: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

@@ -90,17 +90,12 @@ def run(
                 processes=processes,
             ) as pool,
         ):
-            listed = pool.ask(Entries(table))
-            if isinstance(listed, FailedTask):
-                reason = listed.reason.removeprefix("the process did not start: ")
-                raise TableError(f"{table}: {reason}\n{listed.output}")
-            order = listed.value["dtypes"]
-            names = [name for name, _ in listed.value["entries"]]
-            if table == TABLE:
-                manifest.refuse_unknown("operators", names)
+            listed = _listed(pool, table, manifest)
+            order = listed["dtypes"]
+            names = [name for name, _ in listed["entries"]]
             selected = {
                 index: _selected_dtypes(own, manifest.operator(name).dtypes, dtypes)
-                for index, (name, own) in enumerate(listed.value["entries"])
+                for index, (name, own) in enumerate(listed["entries"])
                 if manifest.runs(name) and _matches(name, ops)
             }
             tasks = [
@@ -131,6 +126,30 @@ def run(
     whole = not ops and shard == (1, 1) and table == TABLE
     complete = [check for check in checks if whole and (not dtypes or check == COMPILED)]
     return Scorecard(found, len(names), complete, manifest)
+
+
+def refuse_unusable(setup: Setup, table: str, processes: Processes) -> None:
+    """Raises the errors of run() for a table that cannot be loaded, and for unknown entries of the manifest."""
+    with WorkerPool(
+        prepare=(setup, Entries(table)),
+        jobs=1,
+        limit=SECONDS_PER_ENTRY,
+        environment=setup.manifest.environment,
+        processes=processes,
+    ) as pool:
+        _listed(pool, table, setup.manifest)
+
+
+def _listed(pool: WorkerPool, table: str, manifest: Manifest) -> dict[str, Any]:
+    """Returns what Entries lists. Raises TableError or ManifestError, as run()."""
+    listed = pool.ask(Entries(table))
+    if isinstance(listed, FailedTask):
+        reason = listed.reason.removeprefix("the process did not start: ")
+        raise TableError(f"{table}: {reason}\n{listed.output}")
+    found: dict[str, Any] = listed.value
+    if table == TABLE:
+        manifest.refuse_unknown("operators", [name for name, _ in found["entries"]])
+    return found
 
 
 @contextlib.contextmanager
