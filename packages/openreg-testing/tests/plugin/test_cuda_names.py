@@ -123,7 +123,8 @@ def test_xdist_workers_say_cuda_too(pytester, monkeypatch):
     result.assert_outcomes(passed=1)
 
 
-def test_a_process_that_runs_pytest_says_cuda_too(pytester, monkeypatch):
+@pytest.mark.parametrize("options", [("--cuda-as", "openreg"), ("--device", "openreg", "--cuda-as", "openreg")])
+def test_a_process_that_runs_pytest_says_cuda_too(pytester, monkeypatch, options):
     pytester.makepyfile(
         test_inner="import torch\ndef test_cuda():\n    assert torch.ones(2).cuda().is_cuda",
         test_outer="""
@@ -134,7 +135,7 @@ def test_a_process_that_runs_pytest_says_cuda_too(pytester, monkeypatch):
         """,
     )
     # A fork of the outer process would have what that has made of cuda.
-    run(pytester, monkeypatch, "--cuda-as", "openreg", "test_outer.py", fresh=True).assert_outcomes(passed=1)
+    run(pytester, monkeypatch, *options, "test_outer.py", fresh=True).assert_outcomes(passed=1)
 
 
 def test_a_name_that_is_inherited_is_refused_as_such(pytester, monkeypatch):

@@ -127,7 +127,8 @@ def module_of(device_type: str) -> str:
 class Environment:
     """The environment variables of a test run until ``restore()``; variables that the user has set stay unchanged."""
 
-    device: str
+    device: str  # the name that Python code sees
+    target: str  # the device that runs the tests, as processes that tests start get it
     set_here: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)  # library -> the user's variables, which are kept
     _before: dict[str, str | None] = field(default_factory=dict)
@@ -148,7 +149,7 @@ class Environment:
                 continue
             for name, value in variables.items():
                 self._set(name, value)
-        self._set(DEVICE_VARIABLE, self.device)
+        self._set(DEVICE_VARIABLE, self.target)
         if custom:
             self._make_importable()
 

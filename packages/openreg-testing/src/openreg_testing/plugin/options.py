@@ -229,7 +229,7 @@ def _apply(given: PluginSettings, config: pytest.Config, undo: list[Any]) -> Non
     """Stores the settings and applies them to the process. Appends functions to ``undo`` that revert the changes."""
     config.stash[SETTINGS] = given
     if given.device:
-        environment = libraries.Environment(given.name)
+        environment = libraries.Environment(given.name, given.target)
         undo.append(environment.restore)
         config.stash[ENVIRONMENT] = environment
         environment.apply(libraries.read(config.rootpath / "pyproject.toml"))
