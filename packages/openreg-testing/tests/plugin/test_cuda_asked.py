@@ -221,13 +221,14 @@ UNDONE = """
 import sys
 from pathlib import Path
 from openreg_testing.plugin.cuda_asked import CudaUses
+from openreg_testing.plugin.project_files import ProjectFiles
 
-later = CudaUses(Path.cwd(), [])
+later = CudaUses(ProjectFiles(Path.cwd(), []))
 later.begin()
 import torch
 assert later._finder not in sys.meta_path
 assert torch.cuda.is_available.__wrapped__ is not None
-now = CudaUses(Path.cwd(), [])
+now = CudaUses(ProjectFiles(Path.cwd(), []))
 now.begin()
 assert torch.cuda.is_available() is False
 now.end()

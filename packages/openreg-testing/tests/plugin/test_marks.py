@@ -95,6 +95,20 @@ PRINTED = """
 """
 
 
+def test_a_file_that_pytest_takes_for_tests_is_no_library(pytester, monkeypatch):
+    pytester.makepyfile(
+        test_shared="def number(x):\n    return x.item()",
+        test_x="""
+        import torch
+        from test_shared import number
+
+        def test_one(device):
+            assert number(torch.ones(1, device=device)) == 1
+        """,
+    )
+    run(pytester, monkeypatch, "--device", "openreg", "--no-sync").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize("options", [("--device", "openreg"), ("--cuda-as", "openreg")], ids=lambda options: options[0])
 def test_what_pytest_reads_to_print_values_is_no_wait(pytester, monkeypatch, options):
     pytester.makepyfile(PRINTED)

@@ -27,7 +27,8 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.plugin.waits import TEST_FOLDERS, is_internal
+from openreg_testing.plugin.project_files import ProjectFiles
+from openreg_testing.plugin.waits import is_internal
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
@@ -57,9 +58,8 @@ _NAMES = ("cuda", "cuda:*")
 class CudaUses:
     """A collector of the lines described above, from all threads of this process."""
 
-    def __init__(self, root: Path, test_files: list[str]) -> None:
-        self._root = root
-        self._test_files = test_files
+    def __init__(self, files: ProjectFiles) -> None:
+        self._files = files
         self._found: dict[str, str] = {}  # place -> what the line does
         self._read: set[str] = set()  # modules whose sources were read
         self._undo: list[tuple[str, Any]] = []
@@ -111,8 +111,8 @@ class CudaUses:
     def _record(self, frame: FrameType | None, what: str) -> None:
         while frame is not None and is_internal(frame):
             frame = frame.f_back
-        if frame is not None and not self._is_of_tests(Path(frame.f_code.co_filename)):
-            self._found.setdefault(f"{self._relative(Path(frame.f_code.co_filename))}:{frame.f_lineno}", what)
+        if frame is not None and not self._files.is_of_tests(file := frame.f_code.co_filename):
+            self._found.setdefault(f"{self._files.relative(file)}:{frame.f_lineno}", what)
 
     def _read_sources(self) -> None:
         """Finds comparisons in the modules of the project that were imported since the last call."""
@@ -121,25 +121,9 @@ class CudaUses:
         for name in [name for name in list(sys.modules) if name not in self._read]:
             self._read.add(name)
             file = getattr(sys.modules.get(name), "__file__", None)
-            if isinstance(file, str) and file.endswith(".py") and self._is_of_project(Path(file)):
+            if isinstance(file, str) and file.endswith(".py") and self._files.is_of_library(file):
                 for line in compared(Path(file)):
-                    self._found.setdefault(f"{self._relative(Path(file))}:{line}", "compares with cuda")
-
-    def _is_of_project(self, path: Path) -> bool:
-        below = self._relative(path)
-        parts = Path(below).parts
-        return not Path(below).is_absolute() and "site-packages" not in parts and not self._is_of_tests(path)
-
-    def _is_of_tests(self, path: Path) -> bool:
-        if path.name == "conftest.py" or any(fnmatch(path.name, pattern) for pattern in self._test_files):
-            return True
-        return any(part in TEST_FOLDERS for part in Path(self._relative(path)).parts[:-1])
-
-    def _relative(self, path: Path) -> str:
-        try:
-            return path.relative_to(self._root).as_posix()
-        except ValueError:
-            return str(path)
+                    self._found.setdefault(f"{self._files.relative(file)}:{line}", "compares with cuda")
 
 
 def compared(file: Path) -> list[int]:
@@ -202,6 +186,6 @@ class _CudaImportFinder:
 
 def begin_recording(config: pytest.Config) -> CudaUses:
     """Starts recording for this run."""
-    uses = CudaUses(config.rootpath, list(config.getini("python_files")))
+    uses = CudaUses(ProjectFiles.of(config))
     uses.begin()
     return uses

@@ -16,6 +16,7 @@ import pytest
 
 from openreg_testing.plugin.devices import Counts, WatchedDevices, accelerator_type
 from openreg_testing.plugin.options import CUDA_USES, settings
+from openreg_testing.plugin.project_files import ProjectFiles
 from openreg_testing.plugin.waits import HostWaits
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
@@ -75,7 +76,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     devices = watched_devices(item)
     if devices is None:
         return (yield)
-    waits = HostWaits(item.path, item.config.rootpath) if _needs_waits(item) else None
+    waits = HostWaits(item.path, ProjectFiles.of(item.config)) if _needs_waits(item) else None
     item.stash[USAGE] = DeviceUsage(devices, devices.counts(), waits)
     devices.reset_peak()
     item.config.stash[CURRENT] = item

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from openreg_testing.plugin.project_files import ProjectFiles
+
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
 _MESSAGE = re.compile(r"the host waits for a stream of an? \w+ device|called a synchronizing \w+ operation")
@@ -31,7 +33,6 @@ _INTERNAL = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_op
 _NO_USER_CODE = re.compile(r"(_pytest\.(assertion|_io|_code)|pluggy|unittest\.util|openreg_testing)(\.|$)")
 _CALLS_OF_TESTS = "openreg_testing.plugin.cuda_names"
 _DOCTEST = "_pytest.doctest"  # its examples have no frame in a file
-TEST_FOLDERS = ("test", "tests", "testing")
 _STANDARD = sysconfig.get_path("stdlib")
 
 Place = tuple[str, int]  # file, line
@@ -40,13 +41,13 @@ Place = tuple[str, int]  # file, line
 class HostWaits:
     """The host waits in the contexts of ``recording()``, counted by place, as in "tests/test_a.py:12"."""
 
-    def __init__(self, test_file: Path, root: Path) -> None:
+    def __init__(self, test_file: Path, files: ProjectFiles) -> None:
         self.of_tests: Counter[str] = Counter()
         self.of_library: Counter[str] = Counter()
         # Called with the place, and True if it is in a test. An exception that it raises ends the operation that waits.
         self.on_wait: Callable[[str, bool], None] | None = None
         self._test_file = str(test_file)
-        self._root = root
+        self._files = files
 
     @property
     def total(self) -> int:
@@ -63,8 +64,8 @@ class HostWaits:
         if place is None:
             return True
         file, line = place
-        shown = f"{self._relative(file)}:{line}"
-        of_tests = self._is_of_tests(file)
+        shown = f"{self._files.relative(file)}:{line}"
+        of_tests = file == self._test_file or self._files.is_of_tests(file)
         (self.of_tests if of_tests else self.of_library)[shown] += 1
         if self.on_wait is not None:
             self.on_wait(shown, of_tests)
@@ -97,18 +98,6 @@ class HostWaits:
             yield
         finally:
             self.on_wait = before
-
-    def _is_of_tests(self, file: str) -> bool:
-        path = Path(file)
-        if file == self._test_file or path.name == "conftest.py":
-            return True
-        return any(part in TEST_FOLDERS for part in Path(self._relative(file)).parts[:-1])
-
-    def _relative(self, file: str) -> str:
-        try:
-            return Path(file).relative_to(self._root).as_posix()
-        except ValueError:
-            return file
 
 
 def _filters() -> list[Any]:
