@@ -25,6 +25,8 @@ from typing import Any
 
 import pytest
 
+from openreg_testing.plugin.devices import load_torch
+
 LONGEST = 60  # seconds until a closed gate fails the device
 _NAME = b"a gate that was not opened in time"  # the driver keeps the address and prints the name if the kernel fails
 _HEAD_START = 0.05  # seconds within which a call that fails to wait would return
@@ -128,8 +130,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 @pytest.fixture
 def gate() -> Iterator[Gate]:
     """Yields an open gate; once closed, it stops tasks of openreg until the test opens it or ends."""
-    if importlib.util.find_spec("openreg_runtime") is None:
-        pytest.skip("a gate stops tasks of openreg, which is not installed")
+    if not hasattr(load_torch("the fixture gate"), "openreg"):
+        pytest.skip("a gate stops tasks of openreg, which is not loaded")
     if not hasattr(ctypes.pythonapi, "read"):
         pytest.skip("the kernel of a gate needs a C library whose read() accepts a socket")
     held = Gate()
