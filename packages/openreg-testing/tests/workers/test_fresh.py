@@ -160,6 +160,25 @@ def test_what_is_interrupted_is_killed_and_leaves_no_reply_to_the_next_program(p
 
 
 @forked
+@pytest.mark.parametrize("during", [False, True], ids=["between two programs", "during a program"])
+def test_the_end_of_the_interpreter_that_forks_is_reported_and_the_next_program_gets_another(tmp_path, during):
+    python = FreshPython()
+
+    def run(code):
+        return python.run("-c", code, env=ENVIRONMENT, folder=tmp_path).stdout
+
+    show = "import os; print(os.getppid())"
+    first = int(run(show))
+    end = "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(3600)"
+    if not during:
+        os.kill(first, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match=r"FreshPython\.run\(\): .* ended with status -9; its output is in"):
+        run(end if during else show)
+    assert int(run(show)) != first
+    python.close()
+
+
+@forked
 def test_what_is_read_at_the_start_of_python_gets_an_interpreter_that_begins_with_nothing(python):
     code = "import os, sys; print(os.getppid(), 'torch' in sys.modules, sys.flags.utf8_mode, sys.flags.optimize)"
     forking = python("-c", code).stdout.split()[0]

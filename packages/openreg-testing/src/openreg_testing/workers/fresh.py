@@ -134,8 +134,12 @@ class FreshPython:
             requests, replies = self._server.stdin, self._server.stdout
             assert requests is not None
             assert replies is not None
-            requests.write(json.dumps(request).encode() + b"\n")
-            child = int(replies.readline())
+            with contextlib.suppress(BrokenPipeError):  # the interpreter has ended; so there is no reply
+                requests.write(json.dumps(request).encode() + b"\n")
+            reply = replies.readline()
+            if not reply:
+                raise self._end_of_server(self._server)
+            child = int(reply)
             in_time: list[Any] = []
             try:
                 in_time, _, _ = select.select([replies], [], [], timeout)
@@ -143,9 +147,22 @@ class FreshPython:
                 if not in_time:  # after the timeout, or Ctrl-C, whose signal another process group does not get
                     _kill_group(child)
                 status = replies.readline()  # also after Ctrl-C, so that the next request does not read it
+            if not status:
+                _kill_group(child)
+                raise self._end_of_server(self._server)
             if not in_time:
                 raise subprocess.TimeoutExpired(list(request["arguments"]), timeout)
             return int(status)
+
+    def _end_of_server(self, server: subprocess.Popen[bytes]) -> RuntimeError:
+        """Forgets the forking interpreter, which has ended, and returns the error for that."""
+        atexit.unregister(server.kill)
+        server.communicate()
+        self._server = None
+        return RuntimeError(
+            f"FreshPython.run(): the interpreter that forks the programs ended with status {server.returncode}; "
+            "its output is in the standard error of this process"
+        )
 
 
 def _kill_group(leader: int) -> None:

@@ -102,6 +102,8 @@ def _fork_worker(
     try:
         process = fork()
     except OSError as error:
+        ours.close()
+        os.close(output)
         control.sendall(REPLY.pack(error.errno or errno.EAGAIN, 0))
         return
     finally:
