@@ -24,11 +24,12 @@ table = "large:TABLE"
 [[flags.read_late]]
 flag = "torch.backends.mkldnn.enabled"
 operators = ["mm"]
-reason = "the kernel asks"
+reason = "asks"
 effect = "last bits"
 
 [reasons]
 sparse = "takes sparse tensors"
+asks = "the kernel asks"
 
 [operators."to_sparse"]
 fails = "sparse"
@@ -67,7 +68,7 @@ def test_all_of_it_is_read(tmp_path):
     assert found.environment == {"NPU_QUEUE": "1"}
     assert (found.flags_environment, found.flag_table) == ({"NPU_HOLD": "1"}, "large:TABLE")
     assert (found.native, found.most_failing) == ({"float32": 100}, 3)
-    assert found.flag_readings[0].operators == ("mm",)
+    assert (found.flag_readings[0].operators, found.flag_readings[0].reason) == (("mm",), "the kernel asks")
     assert found.operator("to_sparse") == OperatorExpectations(fails="takes sparse tensors", comparable=False)
     assert found.operator("mm").tolerances == {"bfloat16": (0.01, 1.0)}
     assert found.operator("mm").dtypes == ("float32", "bfloat16")
@@ -123,6 +124,13 @@ operators = ["index_add", "take"]
     assert not found.operator("index_copy").differs
 
 
+def test_a_reason_for_many_operators_may_hold_for_some_releases(tmp_path):
+    text = '[[differing]]\ncheck = "out"\nreason = "it is resized"\noperators = ["take"]\nsince = "2.14"\nbefore = "2.15"'
+    path = written(tmp_path, text)
+    found = [bool(manifest.read(path, release).operator("take").differs) for release in ("2.13.1", "2.14.0", "2.15.0")]
+    assert found == [False, True, False]
+
+
 def test_an_exact_name_goes_before_a_pattern(tmp_path):
     text = '[operators."a*"]\nfails = "all of them"\n[operators."abs"]\nlate = "this one alone"\n'
     found = manifest.read(written(tmp_path, text))
@@ -158,6 +166,17 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
         ("import = [1]", "import = [1] has to be a list of texts"),
         ("[[flags.read_late]]\nflag = 'a'", "[[flags.read_late]] lacks operators, reason, effect"),
         ("[[differing]]\ncheck = 'out'", "[[differing]] lacks reason, operators"),
+        (
+            "[[differing]]\ncheck = 'out'\nreason = 'it is so'\noperators = []\nbefore = '3'",
+            "[[differing]] 'out' before = '3' has to be a release of torch, such as \"2.14\"",
+        ),
+        ("[operators.abs]\nskip = 'it is so'\nsince = '2'", "[operators.'abs'] since = '2' has to be a release of torch"),
+        ("[tests]\n'a::b' = {skip = 'it is so', before = 'v2.14'}", "[tests.'a::b'] before = 'v2.14' has to be a release"),
+        ("[operators.abs]\ndiffers = {out = {reason = 'it is so', since = '2'}}", "differs 'out' since = '2' has to be"),
+        (
+            "[[flags.read_late]]\nflag = 'a'\noperators = []\neffect = 'b'\nreason = 'no'",
+            "[[flags.read_late]] reason is 'no'; it has to be a reason, or a name under [reasons]",
+        ),
         ("device =", "is not TOML"),
     ],
 )
@@ -196,11 +215,15 @@ test_suite_config:
           edits: {dtypes: {exclude: [{name: bool}]}}
         - names: [TestBinaryUfuncs::test_floor]
           mode: xfail_strict
+    - path: ${TORCH_ROOT}/test/inductor/test_codecache.py
+      unlisted_test_mode: xfail
   global:
     supported_dtypes:
       - name: float16
         precision: {atol: 1e-2, rtol: 2e-2}
       - name: int64
+      - name: bool
+        force_xfail: true
     supported_ops:
       - name: add
         dtypes:
@@ -210,6 +233,10 @@ test_suite_config:
               rtol: 2e-3
       - name: mul
         force_xfail: true
+      - name: eq
+        dtypes: [{name: float16, force_xfail: true}, {name: bool}]
+      - name: ne
+        dtypes: [{name: float16, force_xfail: true}]
 """
 
 
@@ -218,13 +245,16 @@ def test_the_form_of_torch_spyre_is_read(tmp_path):
     assert found.runs("add")
     assert found.runs("mul.variant")
     assert not found.runs("sub")
-    found.refuse_unknown("operators", ["add", "mul.variant"])
+    found.refuse_unknown("operators", ["add", "mul.variant", "eq", "ne"])
     with pytest.raises(ManifestError, match="'mul' names no entry"):
-        found.refuse_unknown("operators", ["add", "multiply"])
+        found.refuse_unknown("operators", ["add", "multiply", "eq", "ne"])
     assert found.operator("add").dtypes == ("float16",)
     assert found.operator("add").tolerances == {"float16": (2e-3, 1e-3)}
     assert found.operator("mul").dtypes == ("float16", "int64")
     assert "force_xfail" in found.operator("mul").fails
+    assert (found.operator("eq").dtypes, found.operator("eq").fails) == (("bool",), "")
+    assert (found.operator("ne").dtypes, "force_xfail" in found.operator("ne").fails) == (("float16",), True)
+    assert found.pytorch_test("inductor/test_codecache::TestCache::test_hash").fails
     suite = "test_binary_ufuncs::TestBinaryUfuncsPRIVATEUSE1"
     assert found.pytorch_test(f"{suite}::test_scalar_support_spyre") == Exclusion()
     known = found.pytorch_test(f"{suite}::test_pow_spyre_float16")

@@ -322,16 +322,19 @@ class _Parser:
         for name, value in self.data.get(table, {}).items():
             where = f"[{table}.{name!r}]"
             entry = self.checked(value, where, accepted)
-            if self.applies(entry):
+            if self.applies(entry, where):
                 found[name] = make(entry, where)
         return found
 
-    def applies(self, entry: Mapping[str, Any]) -> bool:
-        """Returns True if an entry applies to this version of torch."""
+    def applies(self, entry: Mapping[str, Any], where: str) -> bool:
+        """Returns True if an entry applies to this version of torch. Raises ManifestError if it names no release."""
+        releases = {key: _release(entry[key]) for key in _RELEASES if key in entry}
+        for key, release in releases.items():
+            if not release:
+                raise self.error(where, f'{key} = {entry[key]!r} has to be a release of torch, such as "2.14"')
         if not self.torch:
             return True
-        since, before = _release(entry.get("since", "")), _release(entry.get("before", ""))
-        return since <= self.torch and (not before or self.torch < before)
+        return releases.get("since", ()) <= self.torch and ("before" not in releases or self.torch < releases["before"])
 
     def operator(self, entry: Mapping[str, Any], where: str) -> OperatorExpectations:
         texts = {name: self.reason(entry[key], f"{where} {key}") for key, name in _TEXTS.items() if key in entry}
@@ -339,7 +342,7 @@ class _Parser:
         for check, value in entry.get("differs", {}).items():
             item = {"reason": value} if isinstance(value, str) else value
             item = self.checked(item, f"{where} differs {check!r}", _DIFFERENCE)
-            if self.applies(item):
+            if self.applies(item, f"{where} differs {check!r}"):
                 differs[check] = self.reason(item.get("reason", ""), f"{where} differs {check!r}")
         return OperatorExpectations(
             **texts,
@@ -357,17 +360,21 @@ class _Parser:
         found = dict(operators)
         for value in self.data.get("differing", ()):
             where = "[[differing]]"
-            entry = self.complete(value, where, _DIFFERING)
+            entry = self.complete(value, where, _DIFFERING, optional=_RELEASES)
+            if not self.applies(entry, f"{where} {entry['check']!r}"):
+                continue
             reason = self.reason(entry["reason"], f"{where} reason")
             for name in self.names(entry["operators"], f"{where} operators"):
                 known = _find(found, name) or _NOTHING
                 found[name] = replace(known, differs={**known.differs, entry["check"]: reason})
         return found
 
-    def complete(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
-        """Returns the table. Raises ManifestError if one of the accepted keys is missing."""
-        entry = self.checked(value, where, accepted)
-        absent = [key for key in accepted if key not in entry]
+    def complete(
+        self, value: Any, where: str, required: Mapping[str, type], optional: Mapping[str, type] | None = None
+    ) -> Mapping[str, Any]:
+        """Returns the table. Raises ManifestError if one of the required keys is missing."""
+        entry = self.checked(value, where, {**required, **(optional or {})})
+        absent = [key for key in required if key not in entry]
         if absent:
             raise self.error(where, f"lacks {', '.join(absent)}")
         return entry
@@ -386,7 +393,7 @@ class _Parser:
         where = "[[flags.read_late]]"
         entry = self.complete(value, where, _READING)
         names = self.names(entry["operators"], f"{where} operators")
-        return FlagReading(entry["flag"], names, entry["reason"], entry["effect"])
+        return FlagReading(entry["flag"], names, self.reason(entry["reason"], f"{where} reason"), entry["effect"])
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -17,8 +17,10 @@ The format is YAML with `test_suite_config`, which lists tests and supported ope
             dtypes: [{name: float16, precision: {atol: 1e-3, rtol: 1e-3}}]
 
 If supported operators are listed, others are not run, and an operator includes all its variants. A test with mode
-xfail may pass; one with xfail_strict may not. The kit ignores tags, labels, seeds, selectors and edits, which are for
-torch-spyre's own runner.
+xfail may pass; one with xfail_strict may not. An operator with `force_xfail` is expected to fail; a dtype with it is not
+run, unless the operator lists the dtype itself without it. If that leaves an operator no dtype, it is expected to fail.
+The kit ignores devices, modules, descriptions, labels, tags, seeds, selectors and edits, which are for torch-spyre's own
+runner.
 """
 
 from __future__ import annotations
@@ -113,8 +115,10 @@ class _Reader:
             if item.get("precision") is not None:
                 precision = self.table(item["precision"], "precision")
                 tolerances[self.dtype(item)] = (self.number(precision, "rtol"), self.number(precision, "atol"))
-        fails = f"force_xfail in {self.path}" if row.get("force_xfail") else ""
-        return OperatorExpectations(fails=fails, dtypes=tuple(self.dtype(item) for item in own), tolerances=tolerances)
+        run = [item for item in own if not item.get("force_xfail")]
+        fails = f"force_xfail in {self.path}" if row.get("force_xfail") or (own and not run) else ""
+        dtypes = tuple(self.dtype(item) for item in run or own)
+        return OperatorExpectations(fails=fails, dtypes=dtypes, tolerances=tolerances)
 
     def dtype(self, row: Mapping[str, Any]) -> str:
         name = self.name(row, "dtypes")
@@ -133,7 +137,7 @@ class _Reader:
         named: dict[str, Exclusion] = {}
         rest: dict[str, Exclusion] = {}
         for file in self.rows(files, "files"):
-            stem = str(file.get("path", "")).rpartition("/")[2].removesuffix(".py")
+            stem = _stem(str(file.get("path", "")))
             for entry in self.rows(file.get("tests"), "tests"):
                 names = entry.get("names")
                 if not isinstance(names, list) or not all(isinstance(name, str) and "::" in name for name in names):
@@ -157,3 +161,9 @@ class _Reader:
         if value == "mandatory_success":
             return Exclusion()
         return Exclusion(fails=reason, strict=value == "xfail_strict")
+
+
+def _stem(path: str) -> str:
+    """Returns the name by which the kit calls a test file: its path below PyTorch's folder test, without ".py"."""
+    _, root, below = path.rpartition("${TORCH_ROOT}/test/")
+    return (below if root else path.rpartition("/")[2]).removesuffix(".py")
