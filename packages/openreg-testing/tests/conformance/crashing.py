@@ -48,3 +48,4 @@ TABLE = [
     for number in range(COUNT)
 ]
 RIGHT = TABLE[1:2]  # one that is right
+LOSES_THE_DEVICE_AND_RIGHT = TABLE[LOSES_THE_DEVICE : LOSES_THE_DEVICE + 2]

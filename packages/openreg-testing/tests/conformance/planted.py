@@ -116,6 +116,17 @@ def no_reset():
     del torch.openreg.reset_device
 
 
+def reset_raises():
+    def reset_device(device=None):
+        raise RuntimeError("the driver does not answer")
+
+    torch.openreg.reset_device = reset_device
+
+
+def reset_does_nothing():
+    torch.openreg.reset_device = lambda device=None: None
+
+
 def tells_no_fallbacks():
     del torch.openreg.fallback_stats
 

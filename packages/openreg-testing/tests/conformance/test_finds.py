@@ -228,6 +228,22 @@ def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard(
     assert all("crashed" in found["process"] for found in failed.values())
 
 
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("reset_raises", "reset_device() failed: the driver does not answer"),
+        ("reset_does_nothing", "reset_device() left the device lost: "),
+        ("no_reset", "the device was lost and has no reset_device(): "),
+    ],
+)
+def test_a_device_that_cannot_be_reset_costs_the_operator_that_lost_it(mistake, told):
+    table = "crashing:LOSES_THE_DEVICE_AND_RIGHT"
+    card = call(run.run, setup_of(mistake), ["float32"], checks=["forward"], jobs=1, table=table)
+    failures = {report["name"]: report["failures"] for report in card.reports}
+    assert told in failures["operator_7"]["process"]
+    assert failures["operator_8"] == {}
+
+
 def test_what_the_manifest_excuses_is_no_problem():
     name = "dlpack::test_a_tensor_tells_its_device"
     known = {name: Exclusion(fails="the number is another one")}

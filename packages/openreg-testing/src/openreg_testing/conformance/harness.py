@@ -78,7 +78,7 @@ class DeviceUnderTest:
         """Synchronizes with the current device."""
         from .operators import device_under_test
 
-        device_under_test.synchronize(self.name)
+        device_under_test.synchronize()
 
 
 def covers(*row_keys: str) -> pytest.MarkDecorator:
@@ -111,7 +111,7 @@ def device() -> Iterator[DeviceUnderTest]:
     try:
         if not here.is_cpu:
             torch.accelerator.set_device_index(0)
-            device_under_test.synchronize(name)  # reports an asynchronous error in the test that launched the kernel
+            device_under_test.synchronize()  # reports an asynchronous error in the test that launched the kernel
     except RuntimeError as error:
         if not device_under_test.is_unimplemented(error):
             raise
@@ -179,7 +179,7 @@ def _is_unimplemented(error: BaseException) -> bool:
 
     if isinstance(error, AttributeError):  # a name that the device module lacks; the module may be any object
         name = device_under_test.device()
-        of_module = error.obj is not None and error.obj is device_under_test.module(name)
+        of_module = error.obj is not None and error.obj is device_under_test.module()
         return of_module or bool(re.search(rf"module '[\w.]*{re.escape(name)}[\w.]*' has no attribute", str(error)))
     return device_under_test.is_unimplemented(error)
 

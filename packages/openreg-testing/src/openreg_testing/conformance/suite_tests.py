@@ -80,7 +80,7 @@ class RunTest:
         if not recorder.outcome:
             return CompletedTask(("failed", "\n".join(recorder.errors) or "pytest did not run the test", seconds))
         if recorder.outcome == "failed":
-            device_under_test.reset(device_under_test.device())
+            device_under_test.reset()
         return CompletedTask(
             (recorder.outcome, recorder.reason, seconds), process_unusable=bool(device_under_test.unusable_reason())
         )

@@ -130,7 +130,7 @@ class RunUpstreamTest:
         seconds = time.monotonic() - start
         wrong = [*result.errors, *result.failures]
         if wrong:
-            device_under_test.reset(device_under_test.device())
+            device_under_test.reset()
             text = [line for line in wrong[0][1].strip().splitlines() if line.strip()]
             last = next(
                 (index for index in range(len(text) - 1, -1, -1) if re.match(r"\w[\w.]*(:|$)", text[index])), -1

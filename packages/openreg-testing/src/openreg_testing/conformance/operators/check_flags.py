@@ -107,7 +107,7 @@ class DeferredSample:
         `at_launch` and `at_run` state whether the flags have their other values at the call and at the execution.
         """
         args, kwargs = self.inputs(device_under_test.device())
-        device_under_test.synchronize(device_under_test.device())
+        device_under_test.synchronize()
         torch.manual_seed(2026)
         outcome = CallOutcome()
         try:

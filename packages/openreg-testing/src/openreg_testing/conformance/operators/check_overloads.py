@@ -67,7 +67,7 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = f"{overload} {form_name(form)}" if form else overload
         try:
             ours = call(overload, form)
-            device_under_test.synchronize(device_under_test.device())
+            device_under_test.synchronize()
         except Exception as error:
             if form is None or not raises(lambda: call(overload, form, "cpu"), type(error)):
                 self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")

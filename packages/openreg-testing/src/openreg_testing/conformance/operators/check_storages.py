@@ -56,7 +56,7 @@ def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> t
     storage = operand.untyped_storage()
     if storage.device.type != device_under_test.device():
         return None  # an operand that stays on the CPU
-    device_under_test.synchronize(device_under_test.device())
+    device_under_test.synchronize()
     storage.resize_(int(storage.nbytes() * part) // operand.itemsize * operand.itemsize)
     operands = {tensor.untyped_storage()._cdata for tensor in strided_in((args, kwargs))}
     print_case(number, "device")

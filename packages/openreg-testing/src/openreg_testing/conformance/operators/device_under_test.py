@@ -54,37 +54,45 @@ def unusable_reason() -> str:
     return _Current.unusable_reason
 
 
-def module(name: str) -> Any:
+def module() -> Any:
     """Returns the device module torch.<device>, or None."""
-    return getattr(torch, name, None)
+    return getattr(torch, device(), None)
 
 
-def synchronize(name: str) -> None:
-    """Synchronizes with the current device of the accelerator, unless ``name`` is "cpu".
+def synchronize() -> None:
+    """Synchronizes with the current device of the accelerator; does nothing if the device under test is the CPU.
 
     Raises the asynchronous error of a kernel, if there is one.
     """
-    if name != "cpu":
+    if device() != "cpu":
         torch.accelerator.synchronize()
 
 
-def reset(name: str) -> None:
-    """Calls the backend's reset_device(), which makes a device usable again after an error.
+def reset() -> None:
+    """Makes the devices usable again after an error, by the backend's reset_device() if there is one.
 
-    If the backend has no such function, checks that the device is usable. If it is not, unusable_reason() returns why.
+    If the current device cannot be used afterwards, unusable_reason() returns why.
     """
-    own = getattr(module(name), "reset_device", None)
-    if own is not None:
-        own()
-        return
+    own = getattr(module(), "reset_device", None)
+    state = "the device was lost and has no reset_device()" if own is None else "reset_device() left the device lost"
     try:
-        synchronize(name)
-        if name != "cpu":
-            torch.ones(1).to(name).cpu()
+        if own is not None:
+            for index in range(module().device_count()):
+                own(index)
+    except Exception as error:
+        state = f"the device was lost, and reset_device() failed: {_first_line(error)}"
+        _Current.unusable_reason = state
+    try:
+        synchronize()
+        if device() != "cpu":
+            torch.ones(1).to(device()).cpu()
     except RuntimeError as error:
-        if is_unimplemented(error):
-            return  # the backend has never supported these calls
-        _Current.unusable_reason = f"the device was lost and has no reset_device(): {str(error).splitlines()[0]}"
+        if not is_unimplemented(error):  # otherwise the backend has never supported these calls
+            _Current.unusable_reason = f"{state}: {_first_line(error)}"
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def is_unimplemented(error: BaseException) -> bool:
@@ -92,19 +100,19 @@ def is_unimplemented(error: BaseException) -> bool:
     return isinstance(error, NotImplementedError) or bool(_UNIMPLEMENTED.search(str(error)))
 
 
-def counts_fallbacks(name: str) -> bool:
+def counts_fallbacks() -> bool:
     """Returns True if the backend counts fallbacks to the CPU, with fallback_stats()."""
-    return hasattr(module(name), "fallback_stats")
+    return hasattr(module(), "fallback_stats")
 
 
-def fallbacks(name: str) -> dict[str, int]:
+def fallbacks() -> dict[str, int]:
     """Returns the number of fallbacks of each operator; empty if the backend does not count them."""
-    if not counts_fallbacks(name):
+    if not counts_fallbacks():
         return {}
-    return {operator: stats.calls for operator, stats in module(name).fallback_stats().items()}
+    return {operator: stats.calls for operator, stats in module().fallback_stats().items()}
 
 
-def reset_fallbacks(name: str) -> None:
+def reset_fallbacks() -> None:
     """Sets the counts of fallbacks to zero, if the backend has them."""
-    if counts_fallbacks(name):
-        module(name).reset_fallback_stats()
+    if counts_fallbacks():
+        module().reset_fallback_stats()

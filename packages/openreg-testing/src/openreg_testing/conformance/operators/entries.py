@@ -75,7 +75,7 @@ def seed(number: int | None = None) -> None:
 
     number = common_utils.SEED if number is None else number
     torch.default_generator.manual_seed(number)
-    of_device = getattr(device_under_test.module(device_under_test.device()), "manual_seed_all", None)
+    of_device = getattr(device_under_test.module(), "manual_seed_all", None)
     if of_device is not None:
         of_device(number)
     random.seed(number)

@@ -72,20 +72,20 @@ def examine(
         most_samples=most_samples,
         tolerance=tolerance_of(op, dtype),
     )
-    report.tells_fallbacks = device_under_test.counts_fallbacks(device_under_test.device())
+    report.tells_fallbacks = device_under_test.counts_fallbacks()
     report.cases = cases
     start = time.monotonic()
-    device_under_test.reset_fallbacks(device_under_test.device())
+    device_under_test.reset_fallbacks()
     for name, alone in ALONE.items():
         if report.includes(name):
             run_guarded(report, name, alone, op, dtype, report)
-            report.fell_back = device_under_test.fallbacks(device_under_test.device()) if name == COMPILED else {}
+            report.fell_back = device_under_test.fallbacks() if name == COMPILED else {}
             report.seconds = time.monotonic() - start
             return report
     with record.operators(record_operators) as exercised:
         if report.includes("forward") or report.includes("backward"):  # a backward pass begins with the forward pass
             run_guarded(report, "forward", check_forward, op, dtype, report)
-        report.fell_back = device_under_test.fallbacks(device_under_test.device())
+        report.fell_back = device_under_test.fallbacks()
         for name, check in VARIANT_CHECKS.items():
             if report.includes(name):
                 run_guarded(report, name, check, op, dtype, report)
@@ -106,6 +106,6 @@ def run_guarded(report: EntryReport, name: str, check: Callable[..., Any], *args
     except Exception as error:
         first_line = "".join(str(error).strip().splitlines()[:1])
         report.fail(name, f"the check failed to run: {type(error).__name__}: {first_line}")
-        device_under_test.reset(device_under_test.device())
+        device_under_test.reset()
     if device_under_test.unusable_reason():
         report.failures["process"] = device_under_test.unusable_reason()

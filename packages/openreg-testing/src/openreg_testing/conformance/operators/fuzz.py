@@ -333,7 +333,7 @@ class RunRandomCall:
             found = difference_of(call)
         except Exception as error:
             found = f"the fuzzer failed: {type(error).__name__}: {error}"
-            device_under_test.reset(device_under_test.device())
+            device_under_test.reset()
         failure = f"{found} [{call.describe()}]" if found else None
         return CompletedTask((True, failure), bool(device_under_test.unusable_reason()))
 

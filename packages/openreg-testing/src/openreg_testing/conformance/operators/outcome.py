@@ -119,9 +119,9 @@ def run_on_device(call: Callable[[], Any], outcome: CallOutcome, device: str) ->
 def wait_for_device(outcome: CallOutcome, device: str) -> None:
     """Synchronizes, and records an asynchronous error in the outcome. Resets a device that an error stopped."""
     try:
-        device_under_test.synchronize(device)
+        device_under_test.synchronize()
     except RuntimeError as error:  # an AcceleratorError, if the backend uses that class
         outcome.error, outcome.is_asynchronous = outcome.error or error, True
     if outcome.is_asynchronous:
         outcome.result = None
-        device_under_test.reset(device)
+        device_under_test.reset()

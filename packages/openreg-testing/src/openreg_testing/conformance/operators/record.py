@@ -30,7 +30,7 @@ def operators(enabled: bool = True) -> Iterator[set[str]]:
     config = _ExperimentalConfig(capture_overload_names=True)
     with profile(use_cpu=True, experimental_config=config) as profiler, Recording.off():
         yield seen
-    fell_back = set(device_under_test.fallbacks(device_under_test.device()))
+    fell_back = set(device_under_test.fallbacks())
     events = []
     on_device, on_cpu = [], []
     for event in profiler.kineto_results.events():
