@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares random calls with the CPU: any entry of PyTorch's table of operators (OpInfo), dtype, layout and flag.
+"""Compares random calls with the CPU: any entry of PyTorch's table of operators (OpInfo), any dtype and layout.
 
-A seed alone determines a call, and a failure prints the seed that repeats it.
+Some calls are made with one or two of a few flags. A seed alone determines a call, and a failure prints the seed that repeats it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,27 +25,28 @@ from . import device_under_test, entries
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws_random_numbers
 from .comparison import difference, tolerance_of
+from .flags import DEFAULT_DTYPE, DETERMINISTIC, MATMUL, Flag
 from .outcome import CallOutcome, attempt, warning_difference
 from .tasks import TABLE, Entries
 from .transfer import copy_inputs, inputs_of, tensors_in
 
 SAMPLES = 24  # the first samples of an entry and dtype, from which one is drawn
 SECONDS_PER_CALL = 120
-FLAGS: dict[str, Callable[[], object]] = {
-    "deterministic": lambda: torch.use_deterministic_algorithms(True),
-    "deterministic, warning": lambda: torch.use_deterministic_algorithms(True, warn_only=True),
-    "float32 matmul: medium": lambda: torch.set_float32_matmul_precision("medium"),
-    "default dtype float64": lambda: torch.set_default_dtype(torch.float64),
-    "no grad": lambda: torch.set_grad_enabled(False),
+
+
+def deterministic_with_warnings(enabled: bool) -> None:
+    """Makes algorithms deterministic, with a warning where there is none; False restores the default."""
+    torch.use_deterministic_algorithms(enabled, warn_only=enabled)
+
+
+# Their names are drawn in sorted order, so another name gives seeds other calls.
+FLAGS = {
+    "deterministic": DETERMINISTIC,
+    "deterministic, warning": Flag("deterministic, warning", deterministic_with_warnings, False, True),
+    "float32 matmul: medium": MATMUL,
+    "default dtype float64": DEFAULT_DTYPE,
+    "no grad": Flag("no grad", torch.set_grad_enabled, True, False),
 }
-
-
-def reset_flags() -> None:
-    """Sets all flags of FLAGS to their defaults."""
-    torch.use_deterministic_algorithms(False)
-    torch.set_float32_matmul_precision("highest")
-    torch.set_default_dtype(torch.float32)
-    torch.set_grad_enabled(True)
 
 
 # Functions that return a tensor of equal shape in another memory layout. All except expanded() keep the values.
@@ -150,11 +151,12 @@ class RandomCall:
 
         torch.manual_seed(7)
         for flag in self.flags:
-            FLAGS[flag]()
+            FLAGS[flag].change()
         try:
             return attempt(compute, device)
         finally:
-            reset_flags()
+            for flag in self.flags:
+                FLAGS[flag].restore()
 
     @functools.cached_property
     def is_determined(self) -> bool:
