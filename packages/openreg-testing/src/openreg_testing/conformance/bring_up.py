@@ -26,7 +26,7 @@ class Setup:
     manifest: Manifest = field(default_factory=Manifest)  # the file of the backend's expected failures
 
     def run(self) -> dict[str, Any]:
-        """Returns the version of torch and the number of devices. Raises NoDeviceError if there is no device."""
+        """Returns the version and the commit of torch. Raises NoDeviceError if there is no device."""
         warnings.simplefilter("ignore")
         if self.manifest.path:  # the manifest may name Python modules beside it
             sys.path.insert(0, str(Path(self.manifest.path).resolve().parent))
@@ -38,15 +38,16 @@ class Setup:
         torch.set_warn_always(
             True
         )  # otherwise a once-only warning would appear on the CPU or on the device, not on both
-        count = 1 if self.device == "cpu" else _count(self.device, self.imports)
+        if self.device != "cpu":
+            _require(self.device, self.imports)
         from .operators import device_under_test
 
         device_under_test.set_device(self.device, self.manifest)
-        return {"torch": torch.__version__, "commit": torch.version.git_version or "", "devices": count}
+        return {"torch": torch.__version__, "commit": torch.version.git_version or ""}
 
 
-def _count(device: str, imports: tuple[str, ...]) -> int:
-    """Returns the number of devices. Raises NoDeviceError if there is none."""
+def _require(device: str, imports: tuple[str, ...]) -> None:
+    """Raises NoDeviceError if there is no device."""
     import torch
 
     backend = torch._C._get_privateuse1_backend_name()
@@ -67,4 +68,3 @@ def _count(device: str, imports: tuple[str, ...]) -> int:
             f"the backend {device!r} is loaded, but its device_count() returns 0; check the driver and the settings "
             "that hide devices"
         )
-    return count

@@ -177,7 +177,7 @@ def show(card: Card, verbose: bool = False) -> None:
         table.add_row(suite, *(str(counter[status]) for status in STATUSES))
     console.print(table)
     for operators in card.operators:
-        operators.show(console, with_problems=False)
+        operators.show(console)
     skipped = [result for result in card.results if result.status == "skipped"]
     if verbose:
         _lines(console, (f"skipped {result.name}: {result.reason}" for result in skipped))

@@ -406,7 +406,7 @@ def _exists(module: str) -> bool:
 
 
 def _probe(setup: Setup, processes: Processes) -> dict[str, Any]:
-    """Initializes the device in a process. Returns what Setup.run() found: the version of torch, the number of devices.
+    """Initializes the device in a process. Returns what Setup.run() found: the version and the commit of torch.
 
     Raises WrongUseError if that fails.
     """

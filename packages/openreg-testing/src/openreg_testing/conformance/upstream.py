@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import io
 import itertools
 import os
 import re
@@ -19,7 +18,7 @@ import time
 import unittest
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,6 @@ class RunUpstreamTest:
 
     file: Path
     name: str  # Class::method
-    seconds: float = field(default=0.0, compare=False)
 
     def run(self) -> CompletedTask:
         """Returns (outcome, reason, seconds); the outcome is "passed", "failed" or "skipped"."""
@@ -125,7 +123,7 @@ class RunUpstreamTest:
 
         test = _tests(self.file)[self.name]
         result = unittest.TestResult()
-        stream, start = io.StringIO(), time.monotonic()
+        start = time.monotonic()
         unittest.TestSuite([test]).run(result)
         seconds = time.monotonic() - start
         wrong = [*result.errors, *result.failures]
@@ -135,7 +133,6 @@ class RunUpstreamTest:
             last = next(
                 (index for index in range(len(text) - 1, -1, -1) if re.match(r"\w[\w.]*(:|$)", text[index])), -1
             )
-            print(wrong[0][1], file=stream)
             return CompletedTask(
                 ("failed", "\n".join(text[last:][:8]), seconds), bool(device_under_test.unusable_reason())
             )
@@ -242,7 +239,7 @@ def run(
             tasks = []
             for full, name in selected.items():
                 if skip := manifest.pytorch_test(full).skip:
-                    yield ConformanceResult(suite, full, "skipped", skip), ""
+                    yield ConformanceResult(suite, full, "skipped", skip, excluded=True), ""
                 else:
                     tasks.append(RunUpstreamTest(file, name))
             for task, outcome in pool.run(tasks):

@@ -111,9 +111,7 @@ def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, repor
             return
         wide = in_wider_dtype(op, inputs, dtype, computation)
         if wide is None:
-            wrong = ours.error is None or type(ours.error) is not type(theirs.error)
-            if wrong or dtype not in op.dtypes:
-                report.fail(check, f"{ours.describe()}; the CPU, in any dtype, {theirs.describe()}", sample)
+            report.fail(check, f"{ours.describe()}; the CPU, in any dtype, {theirs.describe()}", sample)
             return
         theirs, narrow = wide, dtype
     if ours.error is not None:

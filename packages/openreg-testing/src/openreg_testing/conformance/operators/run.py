@@ -208,7 +208,7 @@ def _one_by_one(pool: WorkerPool, unfinished: Sequence[tuple[Examine, dict[str, 
         yield report
     for _, report in unfinished:
         reasons = ended[report["name"], report["dtype"]]
-        if reasons:  # if no check alone ended its process, the entry has no failure of this kind
+        if reasons:  # if no check alone ended its process, the reason of the run with all checks stays
             text = "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
             report["failures"][PROCESS] = text
         yield report

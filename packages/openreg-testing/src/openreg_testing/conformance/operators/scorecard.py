@@ -156,10 +156,9 @@ class Scorecard:
         """
         return Counter(name for report in self.reports for name in report.get("fell_back", {}))
 
-    def show(self, console: Console | None = None, with_problems: bool = True) -> None:
-        """Prints the counts, and with `with_problems` the problems."""
-        console = console or Console()
-        table = Table(title=f"{self.entries} entries of PyTorch's table of operators", title_justify="left")
+    def show(self, console: Console) -> None:
+        """Prints the counts."""
+        table = Table(title=f"{self.entries} entries of the table of operators", title_justify="left")
         for name in ("dtype", "run", "passed", "failed", "expected failures", "native", "fell back"):
             table.add_column(name, justify="left" if name == "dtype" else "right")
         for dtype in self.dtypes():
@@ -174,12 +173,6 @@ class Scorecard:
             console.print(f"{calls} calls with one argument changed or its storage freed")
         self._show_compiled(console)
         self._show_fallbacks(console)
-        if not with_problems:
-            return
-        problems = self.problems()
-        for line in problems:
-            console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"{len(problems)} problems" if problems else "no problems", style="bold")
 
     def _show_compiled(self, console: Console) -> None:
         compiled = [report for report in self.reports if report.get("compiled")]
