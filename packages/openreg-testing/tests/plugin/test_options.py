@@ -224,6 +224,7 @@ def test_a_suite_that_chooses_cuda_by_its_own_option_runs_on_another_device(pyte
         (["--device", "cpu:1"], "there is one cpu"),
         (["--device="], "--device: expected a value"),
         (["--device", "cpu", "--cuda-as", "openreg"], "--device cpu and --cuda-as openreg exclude each other"),
+        (["--openreg-report="], "--openreg-report: expected a value, got an empty one"),
         (["--cuda-as", "cpu"], "expected an accelerator other than cuda"),
         (["--cuda-as", "cuda"], "expected an accelerator other than cuda"),
         (["--cuda-as", "openreg:1"], "expected a type without an index"),
@@ -257,7 +258,7 @@ def test_it_says_how_to_get_openreg_where_that_is_missing(pytester, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     result = run(pytester, monkeypatch, "-p", "hides_openreg", "--device", "openreg")
-    refused(result, "openreg is not installed. Available: cpu; to install it: pip install openreg-testing[device]")
+    refused(result, 'openreg is not installed. Available: cpu; to install it: pip install "openreg-testing[device]"')
 
 
 def test_the_fixture_says_how_to_get_pytorch_where_that_is_missing(pytester, monkeypatch):
@@ -277,4 +278,4 @@ def test_the_fixture_says_how_to_get_pytorch_where_that_is_missing(pytester, mon
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     result = run(pytester, monkeypatch, "-p", "hides_torch", "test_x.py")
     says(result, "the fixture device: PyTorch cannot be imported: No module named 'torch'")
-    says(result, "pip install openreg-testing[device]")
+    says(result, 'pip install "openreg-testing[device]"')

@@ -47,7 +47,7 @@ class _Budget(ContextDecorator, AbstractContextManager[None]):
         self._counting: list[_Counting] = []  # one for each `with` statement that runs; they may be nested
 
     def __enter__(self) -> None:
-        self._counting.append(_Counting(_devices_of(self._device)))
+        self._counting.append(_Counting(self._device, "launch_budget()"))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         counting = self._counting.pop()
@@ -69,32 +69,34 @@ def count_launches(*, device: str = "") -> Iterator[LaunchCounts]:
 
     ``device``, synchronization and RuntimeError are as for ``launch_budget()``.
     """
-    counting, found = _Counting(_devices_of(device)), LaunchCounts()
+    counting, found = _Counting(device, "count_launches()"), LaunchCounts()
     yield found
     counts = counting.so_far()
     found.launches, found.copies = counts.launches, counts.copies
 
 
-def _devices_of(device: str) -> WatchedDevices:
-    """Returns the devices of this type, by default the accelerator's. Raises RuntimeError if there is none."""
-    name = device or accelerator_type()
-    if not name:
-        raise RuntimeError("launches cannot be counted: this process has no accelerator; import its backend first")
-    return WatchedDevices(name)
-
-
 class _Counting:
-    """A count of launches since its creation. Raises RuntimeError if the backend does not count launches."""
+    """A count of launches since its creation, on the devices of the type ``device``, by default the accelerator's.
 
-    def __init__(self, devices: WatchedDevices) -> None:
-        if why := devices.unknown.get("launches"):
-            raise RuntimeError(f"launches cannot be counted on {devices.type}: {why}")
-        self._devices = devices
+    Raises RuntimeError, with the name of the function that counts, if there is no such device, or if its backend does
+    not count launches.
+    """
+
+    def __init__(self, device: str, function: str) -> None:
+        name = device or accelerator_type()
+        if not name:
+            raise RuntimeError(
+                f"{function}: launches cannot be counted: this process has no accelerator; import its backend first"
+            )
+        self._function = function
+        self._devices = WatchedDevices(name)
+        if why := self._devices.unknown.get("launches"):
+            raise RuntimeError(f"{function}: launches cannot be counted on {name}: {why}")
         self._before = self._now()
 
     def _now(self) -> Counts:
         if error := self._devices.wait():
-            raise RuntimeError(f"launches cannot be counted: the device failed: {error}")
+            raise RuntimeError(f"{self._function}: launches cannot be counted: the device failed: {error}")
         return self._devices.counts()
 
     def so_far(self) -> Counts:
@@ -143,7 +145,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if usage is None or most is None:
         return (yield)
     try:
-        counting = _Counting(usage.devices)
+        counting = _Counting(usage.devices.type, "the mark launch_budget")
     except RuntimeError as error:
         pytest.fail(str(error), pytrace=False)
     outcome = yield

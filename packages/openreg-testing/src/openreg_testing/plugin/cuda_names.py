@@ -60,16 +60,16 @@ _AUTOCAST = (
 )
 
 
-def activate(device_type: str) -> Callable[[], None]:
+def activate(device_type: str, option: str) -> Callable[[], None]:
     """Begins the translation and returns a function that ends it and restores every replaced attribute.
 
-    Raises UsageError on a machine that has a CUDA device, because the tests can run on that device.
+    ``option`` is where the user named the accelerator. Raises UsageError on a machine that has a CUDA device, because the tests can run on that device.
     """
     import torch
 
     if torch.cuda.is_available():
         raise pytest.UsageError(
-            f"--cuda-as {device_type}: this machine has a CUDA device, on which code that names cuda can run; leave "
+            f"{option} {device_type}: this machine has a CUDA device, on which code that names cuda can run; leave "
             "the option out, or hide the device: CUDA_VISIBLE_DEVICES="
         )
     translation = _Translation(device_type)

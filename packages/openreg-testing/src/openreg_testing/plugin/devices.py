@@ -22,7 +22,7 @@ from openreg_testing.plugin.libraries import OF_TORCH, module_of
 if TYPE_CHECKING:
     import torch
 
-_INSTALL = "pip install openreg-testing[device]"
+INSTALL = 'pip install "openreg-testing[device]"'
 # settle() tries several times, because autograd's thread may release the graph some time after backward() has returned.
 # The pause is in seconds.
 _TRIES, _PAUSE = 50, 0.01
@@ -230,7 +230,7 @@ def load_torch(required_by: str) -> Any:
         if "torch" in sys.modules:
             raise
         problem = f"{required_by}: PyTorch cannot be imported: {error}"
-        raise pytest.UsageError(f"{problem}; to install it with the device: {_INSTALL}") from None
+        raise pytest.UsageError(f"{problem}; to install it with the device: {INSTALL}") from None
     return torch
 
 
@@ -255,7 +255,7 @@ def require(name: str, option: str) -> None:
         why = f"{name!r} is no device of PyTorch" if device_type != "openreg" else "openreg is not installed"
         if device_type == "openreg" and hasattr(torch, "openreg"):
             why = f"{name!r} is no valid device name; accepted: openreg, openreg:1"
-        hint = f"; to install it: {_INSTALL}" if why == "openreg is not installed" else ""
+        hint = f"; to install it: {INSTALL}" if why == "openreg is not installed" else ""
         raise pytest.UsageError(f"{option} {name}: {why}. Available: {available()}{hint}") from None
     problem = _absence(device_type, index)
     if problem:

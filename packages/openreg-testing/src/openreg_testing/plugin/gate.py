@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from openreg_testing.plugin.devices import load_torch
+from openreg_testing.plugin.devices import INSTALL, load_torch
 
 LONGEST = 60  # seconds until a closed gate fails the device
 _NAME = b"a gate that was not opened in time"  # the driver keeps the address and prints the name if the kernel fails
@@ -49,7 +49,7 @@ def driver() -> ctypes.CDLL:
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     found = [path for folder in folders for path in Path(folder, "lib").glob("*openreg.*")]
     if not found:
-        raise RuntimeError("Gate: openreg-runtime is not installed; pip install openreg-testing[device]")
+        raise RuntimeError(f"Gate: openreg-runtime is not installed; to install it: {INSTALL}")
     library = ctypes.CDLL(str(found[0]))
     library.orGetLastErrorMessage.restype = ctypes.c_char_p
     return library

@@ -29,6 +29,7 @@ from ..workers.fork_safety import can_fork, used_device
 from ..workers.forks import Answer, ForkServer, Lost, SpawnServer, attend
 from ..workers.server import ADDRESS
 from . import loss, options, repeat
+from .devices import INSTALL
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
@@ -199,8 +200,8 @@ class Isolation:
         given = option.schedules is not None or option.schedule_seed is not None
         if given and not self._in_xdist and _openreg() is None:
             raise pytest.UsageError(
-                f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process: "
-                "pip install openreg-testing[device]"
+                f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process; "
+                f"to install it: {INSTALL}"
             )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -140,10 +140,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _fail_if_unmeasurable(item: pytest.Item, usage: DeviceUsage) -> None:
     """Fails the test if the backend cannot measure what a check needs, because that check would always pass."""
+    requested = {"memory_limit": _limit(item) is not None, "check_leaks": _allowed(item) is not None}
+    memory = [name for name, is_requested in requested.items() if is_requested]
     checks = {
         "fallbacks": ("no_fallback", _flag(item, "no_fallback") or settings(item.config).no_fallback),
         "host waits": ("no_sync", _strict(item) is not None),
-        "memory": ("memory_limit and check_leaks", _limit(item) is not None or _allowed(item) is not None),
+        "memory": (" and ".join(memory), bool(memory)),
     }
     for what, (name, is_active) in checks.items():
         why = usage.devices.unknown.get(what)

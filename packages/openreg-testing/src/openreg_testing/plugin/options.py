@@ -242,7 +242,7 @@ def _apply(given: PluginSettings, config: pytest.Config, undo: list[Any]) -> Non
         from openreg_testing.plugin import cuda_names
 
         devices.require(given.cuda_as, given.cuda_option)
-        undo.append(cuda_names.activate(given.cuda_as))
+        undo.append(cuda_names.activate(given.cuda_as, given.cuda_option))
         undo.append(_inherit(libraries.CUDA_VARIABLE, given.cuda_as))
 
 
@@ -265,7 +265,7 @@ def _require(given: PluginSettings) -> None:
     if given.device:
         devices.require(given.target, given.option)
     if given.sanitize:
-        _require_sanitizer(given.target)
+        _require_sanitizer(given)
     if given.needing_device:
         unknown = devices.WatchedDevices(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
         for name in given.needing_device:
@@ -274,10 +274,13 @@ def _require(given: PluginSettings) -> None:
                 raise pytest.UsageError(f"{name} cannot be checked on {given.target}: {why}; leave it out")
 
 
-def _require_sanitizer(target: str) -> None:
-    """Raises UsageError if --sanitize cannot work on the device ``target``."""
-    if target.partition(":")[0] != "openreg":
-        raise pytest.UsageError(f"--sanitize observes openreg devices, and --device is {target}; add --device openreg")
+def _require_sanitizer(given: PluginSettings) -> None:
+    """Raises UsageError if --sanitize cannot work on the device of the run."""
+    if given.target.partition(":")[0] != "openreg":
+        source = given.option if given.device else given.cuda_option
+        raise pytest.UsageError(
+            f"--sanitize observes openreg devices, and {source} is {given.target}; set {source} to openreg"
+        )
     try:
         importlib.import_module("openreg_sanitizer")
     except ModuleNotFoundError as error:
@@ -306,7 +309,8 @@ def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> PluginSett
         option, cuda_option = f"${libraries.DEVICE_VARIABLE}", f"${libraries.CUDA_VARIABLE}"
     for name in ("device", "cuda-as", "report"):
         if values[name] == "":
-            raise pytest.UsageError(f"--{name}: expected a value, got an empty one")
+            option = "--openreg-report" if name == "report" else f"--{name}"
+            raise pytest.UsageError(f"{option}: expected a value, got an empty one")
     given = PluginSettings(
         device or "",
         option,

@@ -132,7 +132,7 @@ def lines(watched: list[ReportedTest], given: PluginSettings, *, idle: bool, aga
     ``given`` are the options of the run. ``again`` returns the command that repeats a test.
     """
     return [
-        *_totals(watched, is_sanitized=given.sanitize),
+        *_totals(watched, has_device=bool(given.target), is_sanitized=given.sanitize),
         *_fallbacks(watched),
         *_waits(watched),
         *_memory(watched),
@@ -146,16 +146,21 @@ def lines(watched: list[ReportedTest], given: PluginSettings, *, idle: bool, aga
     ]
 
 
-def _totals(watched: list[ReportedTest], *, is_sanitized: bool) -> list[str]:
+def _totals(watched: list[ReportedTest], *, has_device: bool, is_sanitized: bool) -> list[str]:
     def total(name: str) -> int:
         return sum(result.facts.get(name, 0) for result in watched)
 
-    if all("launches" not in result.facts for result in watched):
-        return [f"{_tests(len(watched))}; torch.{watched[0].facts['device']} does not count launches"]
+    # Without a device of the run, waits are recorded only for tests with a mark.
+    counters = {"launches": "launches", "fallbacks": "fallbacks", **({"waits": "host waits"} if has_device else {})}
+    missing = [what for fact, what in counters.items() if all(fact not in result.facts for result in watched)]
+    uncounted = [f"torch.{watched[0].facts['device']} does not count {', '.join(missing)}"] if missing else []
+    if "launches" in missing:
+        return [_tests(len(watched)), *uncounted]
     # The sanitizer fills memory after each allocation, and the device counts fills as copies.
     fills = ", with the fills of --sanitize" if is_sanitized else ""
     copied = show_bytes(total("bytes_copied")) + fills
-    return [f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"]
+    counts = f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"
+    return [counts, *uncounted]
 
 
 def _fallbacks(watched: list[ReportedTest]) -> list[str]:
