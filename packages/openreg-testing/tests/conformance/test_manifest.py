@@ -125,7 +125,9 @@ operators = ["index_add", "take"]
 
 
 def test_a_reason_for_many_operators_may_hold_for_some_releases(tmp_path):
-    text = '[[differing]]\ncheck = "out"\nreason = "it is resized"\noperators = ["take"]\nsince = "2.14"\nbefore = "2.15"'
+    text = (
+        '[[differing]]\ncheck = "out"\nreason = "it is resized"\noperators = ["take"]\nsince = "2.14"\nbefore = "2.15"'
+    )
     path = written(tmp_path, text)
     found = [bool(manifest.read(path, release).operator("take").differs) for release in ("2.13.1", "2.14.0", "2.15.0")]
     assert found == [False, True, False]
@@ -170,9 +172,12 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
             "[[differing]]\ncheck = 'out'\nreason = 'it is so'\noperators = []\nbefore = '3'",
             "[[differing]] 'out' before = '3' has to be a release of torch, such as \"2.14\"",
         ),
-        ("[operators.abs]\nskip = 'it is so'\nsince = '2'", "[operators.'abs'] since = '2' has to be a release of torch"),
-        ("[tests]\n'a::b' = {skip = 'it is so', before = 'v2.14'}", "[tests.'a::b'] before = 'v2.14' has to be a release"),
-        ("[operators.abs]\ndiffers = {out = {reason = 'it is so', since = '2'}}", "differs 'out' since = '2' has to be"),
+        (
+            "[operators.abs]\nskip = 'it is so'\nsince = '2'",
+            "[operators.'abs'] since = '2' has to be a release of torch",
+        ),
+        ("[tests]\n'a::b' = {skip = 'it is so', before = 'v2.14'}", "[tests.'a::b'] before = 'v2.14' has to be a"),
+        ("[operators.abs]\ndiffers = {out = {reason = 'it is so', since = '2'}}", "differs 'out' since = '2' has to"),
         (
             "[[flags.read_late]]\nflag = 'a'\noperators = []\neffect = 'b'\nreason = 'no'",
             "[[flags.read_late]] reason is 'no'; it has to be a reason, or a name under [reasons]",

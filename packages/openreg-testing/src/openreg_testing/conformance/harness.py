@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from openreg_doctor.table import HookRow
 
 
+SIZE = 1 << 18  # elements of a tensor whose kernels take a while
+
+
 class DeviceUnderTest:
     """The device that the kit tests, with what tests need of it."""
 
@@ -79,6 +82,13 @@ class DeviceUnderTest:
         from .operators import device_under_test
 
         device_under_test.synchronize()
+
+
+def much_work(x: torch.Tensor) -> torch.Tensor:
+    """Launches several dependent kernels that do not change a tensor of ones."""
+    for _ in range(30):
+        x = x * 3 - 2
+    return x
 
 
 def covers(*row_keys: str) -> pytest.MarkDecorator:

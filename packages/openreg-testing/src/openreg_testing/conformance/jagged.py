@@ -12,6 +12,8 @@ import torch
 from torch.testing._internal.opinfo.definitions.nested import njt_op_db
 from torch.utils import _pytree as pytree
 
+from .operators.transfer import tensors_in
+
 RTOL, ATOL = 1e-3, 1e-4
 DTYPES = (torch.float32, torch.int64, torch.bool)
 
@@ -111,11 +113,6 @@ def run(op: Any, args: Any, kwargs: Any) -> tuple[Any, list[torch.Tensor | None]
         return result, list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True))
     except (RuntimeError, ValueError, TypeError) as error:
         return result, type(error).__name__
-
-
-def tensors_in(values: Any) -> list[torch.Tensor]:
-    """Returns all tensors in nested tuples, lists and dictionaries."""
-    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
 def attempt(op: Any, args: Any, kwargs: Any) -> Any:

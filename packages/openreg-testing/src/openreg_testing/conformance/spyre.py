@@ -17,10 +17,10 @@ The format is YAML with `test_suite_config`, which lists tests and supported ope
             dtypes: [{name: float16, precision: {atol: 1e-3, rtol: 1e-3}}]
 
 If supported operators are listed, others are not run, and an operator includes all its variants. A test with mode
-xfail may pass; one with xfail_strict may not. An operator with `force_xfail` is expected to fail; a dtype with it is not
-run, unless the operator lists the dtype itself without it. If that leaves an operator no dtype, it is expected to fail.
-The kit ignores devices, modules, descriptions, labels, tags, seeds, selectors and edits, which are for torch-spyre's own
-runner.
+xfail may pass; one with xfail_strict may not. An operator with `force_xfail` is expected to fail. A dtype with it is
+not run, unless the operator lists the dtype itself without it. If that leaves an operator no dtype, it is expected to
+fail. The kit ignores devices, modules, descriptions, labels, tags, seeds, selectors and edits, which are for
+torch-spyre's own runner.
 """
 
 from __future__ import annotations

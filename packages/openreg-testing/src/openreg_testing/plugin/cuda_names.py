@@ -9,7 +9,8 @@
 - Other functions and classes that use devices are replaced one by one: ``torch.autocast``, ``torch.Generator``,
   ``torch.Stream``, ``torch.Event``, ``torch.load``, ``torch.accelerator``, default devices, storages.
 
-A mode belongs to one thread. So threads that start meanwhile enter it, and backward passes run inside it.
+A mode belongs to one thread. So threads of ``threading.Thread`` that start meanwhile enter it, too, and so does each
+backward pass, because PyTorch disables the mode while it handles ``backward()``.
 
 These cannot be translated, because no Python function is called that could be replaced:
 
@@ -63,7 +64,8 @@ _AUTOCAST = (
 def activate(device_type: str, option: str) -> Callable[[], None]:
     """Begins the translation and returns a function that ends it and restores every replaced attribute.
 
-    ``option`` is where the user named the accelerator. Raises UsageError on a machine that has a CUDA device, because the tests can run on that device.
+    ``option`` is where the user named the accelerator. Raises UsageError on a machine that has a CUDA device, because
+    the tests can run on that device.
     """
     import torch
 
@@ -162,9 +164,12 @@ class _Translation:
         return self._special.get(function, function)(*args, **kwargs)
 
     def _cuda(self, x: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-        index = device if isinstance(device, int) else None if device is None else self.torch.device(device).index
-        chosen = self.torch.device(self.type, self.module.current_device() if index is None else index)
-        return x.to(chosen, non_blocking=non_blocking, **kwargs)
+        return x.to(self._accelerator(device), non_blocking=non_blocking, **kwargs)
+
+    def _accelerator(self, device: Any) -> Any:
+        """Returns the accelerator with the index of a device or number, by default the current one."""
+        index = device if isinstance(device, int) or device is None else self.torch.device(device).index
+        return self.torch.device(self.type, self.module.current_device() if index is None else index)
 
     def _type(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         result = x.type(*args, **kwargs)
@@ -347,9 +352,7 @@ class _Translation:
         load = self.torch.load
 
         def to_accelerator(this: Any, device: Any = None, non_blocking: bool = False) -> Any:
-            index = device if isinstance(device, int) else None if device is None else self.torch.device(device).index
-            index = self.module.current_device() if index is None else index
-            return this.to(device=self.torch.device(self.type, index), non_blocking=non_blocking)
+            return this.to(device=self._accelerator(device), non_blocking=non_blocking)
 
         def moved(stored: Any, location: str) -> Any:
             """Moves a storage that was saved from cuda; returns None for others, which PyTorch then loads."""

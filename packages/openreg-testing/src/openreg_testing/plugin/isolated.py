@@ -80,7 +80,9 @@ class Isolated:
         """
         item = self._items.get(key)
         if item is None:
-            raise LookupError(f"the process of an isolated test did not collect {key[0]}; collect the same tests in each process")
+            raise LookupError(
+                f"the process of an isolated test did not collect {key[0]}; collect the same tests in each process"
+            )
         nextitem = None if following is None else self._items.get(following)
         answer: dict[str, Any] = {}
         try:

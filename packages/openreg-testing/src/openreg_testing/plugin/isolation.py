@@ -33,6 +33,7 @@ from .devices import INSTALL
 from .isolated import REPORTER, Isolated, Key, keys
 from .isolation_marks import DESCRIPTIONS, POISON, SEED, Requirements
 from .isolation_marks import faults as marked_faults
+from .libraries import restore_variable
 from .processes import IsolatedRun, WorkerProcess, record_warning
 
 LIMIT = 600.0  # seconds
@@ -107,15 +108,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     seed = early_config.known_args_namespace.schedule_seed
     if seed is not None:
         for name, value in ((SEED, str(seed)), (POISON, os.environ.get(POISON, "1"))):
-            early_config.add_cleanup(functools.partial(_restore_variable, name, os.environ.get(name)))
+            early_config.add_cleanup(functools.partial(restore_variable, name, os.environ.get(name)))
             os.environ[name] = value
-
-
-def _restore_variable(name: str, before: str | None) -> None:
-    if before is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = before
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,6 +10,8 @@ from functools import cache
 
 import pytest
 
+from .usage import shown
+
 # Settings of openreg. A seed determines the order of tasks of different streams. Poison is a byte pattern, NaN as a
 # number, with which memory is filled when it is allocated and when it is released.
 SEED = "OPENREG_SCHEDULE_SEED"
@@ -121,5 +123,4 @@ def _declared() -> dict[str, frozenset[str]]:
 
 def _invalid(item: pytest.Item, mark: pytest.Mark, accepted: str) -> pytest.UsageError:
     """Returns the error for a mark with invalid arguments. ``accepted`` describes the valid ones."""
-    given = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
-    return pytest.UsageError(f"{item.nodeid}: the mark {mark.name}({given}) is not accepted; it takes {accepted}")
+    return pytest.UsageError(f"{item.nodeid}: the mark {shown(mark)} is not accepted; it takes {accepted}")

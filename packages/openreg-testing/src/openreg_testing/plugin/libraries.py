@@ -123,6 +123,14 @@ def module_of(device_type: str) -> str:
     return "torch"
 
 
+def restore_variable(name: str, before: str | None) -> None:
+    """Gives an environment variable its value from before; with None, deletes it, if the tests have not done so."""
+    if before is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = before
+
+
 @dataclass
 class Environment:
     """The environment variables of a test run until ``restore()``; variables that the user has set stay unchanged."""
@@ -156,10 +164,7 @@ class Environment:
     def restore(self) -> None:
         """Restores the environment variables from before ``apply()``."""
         for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            restore_variable(name, value)
         sys.modules.pop(self._module, None)
 
     def _is_set_by_user(self, name: str, value: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import importlib
 import os
 from collections.abc import Callable, Generator
@@ -248,15 +249,8 @@ def _apply(given: PluginSettings, config: pytest.Config, undo: list[Any]) -> Non
 
 def _inherit(name: str, value: str) -> Callable[[], None]:
     """Sets an environment variable and returns a function that restores it."""
-    before = os.environ.get(name)
+    restore = functools.partial(libraries.restore_variable, name, os.environ.get(name))
     os.environ[name] = value
-
-    def restore() -> None:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
     return restore
 
 

@@ -288,7 +288,7 @@ def _named(idle: list[ReportedTest], passed: list[ReportedTest]) -> list[str]:
 
     The file of --openreg-report lists each case.
     """
-    cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
+    cases, of = (Counter(result.name.partition("[")[0] for result in group) for group in (idle, passed))
     lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
     return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]
 

@@ -130,7 +130,7 @@ def _place(frame: FrameType | None, test_file: str) -> Place | None:
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Returns True for a frame of PyTorch, of Python's library or without a file, whose caller is responsible."""
+    """Returns True for a frame whose caller is responsible: without a file, of _INTERNAL or of Python's library."""
     name, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
     return file.startswith("<") or name.partition(".")[0] in _INTERNAL or _is_standard(file)
 

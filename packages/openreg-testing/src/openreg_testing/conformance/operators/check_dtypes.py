@@ -14,9 +14,9 @@ from torch.testing._internal import common_dtype as dtypes
 from torch.utils import _pytree as pytree
 
 from . import device_under_test
-from .check_random import draws_random_numbers
+from .check_random import has_determined_values
 from .comparison import difference
-from .entries import UNINITIALIZED, dtypes_of, name_of, samples_of
+from .entries import dtypes_of, name_of, samples_of
 from .outcome import CallOutcome, attempt
 from .report import EntryReport
 from .transfer import Inputs, copy_inputs, inputs_of
@@ -51,9 +51,7 @@ def check_dtypes(op: Any, report: EntryReport) -> None:
     first = getattr(torch, report.dtype)
     for sample in report.choose(samples_of(op, first), SAMPLES):
         inputs = inputs_of(sample)
-        values = op.name not in UNINITIALIZED and not draws_random_numbers(
-            op, inputs, lambda args, kwargs: op(*args, **kwargs)
-        )
+        values = has_determined_values(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for dtype in ALL if report.variant_samples is None else QUICK:
             if dtype not in dtypes_of(op):
                 check_dtype(op, change(inputs, first, dtype), dtype, report, sample, values)

@@ -122,7 +122,7 @@ class DeferredSample:
                     outcome.is_asynchronous = isinstance(error, torch.AcceleratorError)
                 if at_run != at_launch:
                     flags.change() if at_run else flags.restore()
-                wait_for_device(outcome, device_under_test.device())
+                wait_for_device(outcome)
                 if outcome.error is None:
                     outcome.result = [densified(tensor).detach().cpu() for tensor in tensors_in(outcome.result)]
         finally:

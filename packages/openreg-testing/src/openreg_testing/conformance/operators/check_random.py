@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import device_under_test
 from .comparison import difference
+from .entries import UNINITIALIZED
 from .outcome import CallOutcome, attempt
 from .reference import in_wider_dtype
 from .report import EntryReport
@@ -46,6 +47,11 @@ def draws_random_numbers(op: Any, inputs: Inputs, computation: Callable[..., Any
     with RandomOpDetector() as mode:
         attempt(lambda: computation(args, kwargs), "cpu")
     return bool(mode.seen)
+
+
+def has_determined_values(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
+    """Returns True if the numbers of the results can be compared: none is random or uninitialized memory."""
+    return op.name not in UNINITIALIZED and not draws_random_numbers(op, inputs, computation)
 
 
 def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], report: EntryReport) -> str | None:

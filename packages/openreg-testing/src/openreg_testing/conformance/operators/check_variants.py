@@ -10,7 +10,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import device_under_test
-from .check_random import draws_random_numbers
+from .check_random import draws_random_numbers, has_determined_values
 from .check_results import weights
 from .comparison import difference
 from .entries import UNINITIALIZED, differentiable, samples_of
@@ -78,9 +78,7 @@ def check_out(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
             plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
         if not is_tensors(plain.result):
             continue
-        values = op.name not in UNINITIALIZED and not draws_random_numbers(
-            op, inputs, lambda args, kwargs: op(*args, **kwargs)
-        )
+        values = has_determined_values(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for form in OUT_FORMS if dtype in op.dtypes else SAME_DTYPE_FORMS:
             operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
             # The expected content of these forms is known. The CPU runs only if the device differs, because some of its

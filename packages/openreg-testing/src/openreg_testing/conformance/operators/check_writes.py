@@ -17,13 +17,13 @@ from torch.utils import _pytree as pytree
 
 from . import device_under_test
 from .check_layouts import is_compared_dtype, most_dimensions_first
-from .check_random import draws_random_numbers
+from .check_random import has_determined_values
 from .comparison import difference
-from .entries import UNINITIALIZED, samples_of
+from .entries import samples_of
 from .outcome import CallOutcome, attempt, warning_difference
 from .reference import on_cpu
 from .report import EntryReport
-from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
+from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, whole_storage
 
 SAMPLES = 6
 GUARD = 24  # elements before and after the view that is written; no kernel may change them
@@ -138,9 +138,7 @@ def form_name(form: Any) -> str:
 
 def state(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Returns everything that a write may change: the storage as a flat tensor, and sizes, strides and offset."""
-    storage = tensor.untyped_storage()
-    whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
-    return whole, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+    return whole_storage(tensor), tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
 
 
 def check_out_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
@@ -153,9 +151,7 @@ def check_out_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> None:
         results = tensors_in(plain.result)
         if plain.error is not None or not results or any(item.layout != torch.strided for item in results):
             continue
-        values = op.name not in UNINITIALIZED and not draws_random_numbers(
-            op, inputs, lambda args, kwargs: op(*args, **kwargs)
-        )
+        values = has_determined_values(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         for form in OUT_FORMS:
             operands = [form(tensor) for tensor in results]
             if any(operand is None for operand in operands):
@@ -388,7 +384,7 @@ def check_inplace_memory(op: Any, dtype: torch.dtype, report: EntryReport) -> No
             result = inplace(*args, **kwargs)
             return [state(args[0])], result is args[0]
 
-        values = op.name not in UNINITIALIZED and not draws_random_numbers(op, (args, kwargs), lambda a, k: op(*a, **k))
+        values = has_determined_values(op, (args, kwargs), lambda a, k: op(*a, **k))
         for form in INPLACE_FORMS:
             changed = form(args)
             if changed is None:

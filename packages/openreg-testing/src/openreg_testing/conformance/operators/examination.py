@@ -61,7 +61,8 @@ def examine(
     "forward" runs all samples; with `most_samples`, at most so many, chosen to differ as far as possible.
     `variant_samples` limits the samples of the other checks. With `record_operators`, the report names the operators
     that ran on the device. `is_first_dtype` is False if the run tests the entry in another dtype before, so that some
-    checks leave this one out; by default, the first dtype is that of dtypes_of(). `cases` are the first and the end of the numbered calls that "arguments" or "storages" runs.
+    checks leave this one out; by default, the first dtype is that of dtypes_of(). `cases` are the first and the end of
+    the numbered calls that "arguments" or "storages" runs.
     """
     report = EntryReport(
         op.full_name,

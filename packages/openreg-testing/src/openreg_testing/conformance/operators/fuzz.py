@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares random calls with the CPU: any entry of PyTorch's table of operators (OpInfo), any dtype and layout.
 
-Some calls are made with one or two of a few flags. A seed alone determines a call, and a failure prints the seed that repeats it.
+Some calls are made with one or two of a few flags. A seed alone determines a call, and a failure prints the seed that
+repeats it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from ..manifest import OperatorExpectations
 from ..pool import CompletedTask, FailedTask, Processes, WorkerPool
 from . import device_under_test, entries
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
-from .check_random import draws_random_numbers
+from .check_random import has_determined_values
 from .comparison import difference, tolerance_of
 from .flags import DEFAULT_DTYPE, DETERMINISTIC, MATMUL, Flag
 from .outcome import CallOutcome, attempt, warning_difference
 from .tasks import TABLE, Entries
-from .transfer import copy_inputs, inputs_of, tensors_in
+from .transfer import copy_inputs, inputs_of, tensors_in, whole_storage
 
 SAMPLES = 24  # the first samples of an entry and dtype, from which one is drawn
 SECONDS_PER_CALL = 120
@@ -162,8 +163,7 @@ class RandomCall:
     def is_determined(self) -> bool:
         """True if the numbers can be compared: none are random, and no result is uninitialized memory."""
         function = self.op.get_inplace() if self.form == "in place" else self.op
-        random_numbers = draws_random_numbers(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
-        return self.op.name not in entries.UNINITIALIZED and not random_numbers
+        return has_determined_values(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
 
     def prepare(self) -> bool:
         """Makes the out= operand, if there is one.
@@ -191,11 +191,6 @@ class RandomCall:
             except NotImplementedError:  # PyTorch cannot write to dtypes smaller than a byte
                 return False
         return True
-
-
-def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns the whole storage of a tensor as a flat tensor."""
-    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
 
 
 def expectations_of(op: Any) -> OperatorExpectations:

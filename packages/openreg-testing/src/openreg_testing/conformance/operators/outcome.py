@@ -90,7 +90,7 @@ def attempt(call: Callable[[], Any], device: str) -> CallOutcome:
                 outcome.error = error
         else:
             with record.Recording.on_device():
-                run_on_device(call, outcome, device)
+                run_on_device(call, outcome)
     kept = [item for item in caught if not FALLBACK.search(str(item.message)) and not ONCE.search(str(item.message))]
     messages = [f"{item.category.__name__}: {str(item.message)[:60]}" for item in kept]
     messages += [f"standard error: {line[:100]}" for line in StandardError.lines_since(written)]
@@ -106,17 +106,17 @@ def warning_difference(ours: CallOutcome, theirs: CallOutcome) -> str | None:
     return f"warnings {sorted(mine - reference)} too many, {sorted(reference - mine)} missing"
 
 
-def run_on_device(call: Callable[[], Any], outcome: CallOutcome, device: str) -> None:
+def run_on_device(call: Callable[[], Any], outcome: CallOutcome) -> None:
     """Runs a call, synchronizes with the device and fills the outcome."""
     try:
         outcome.result = call()
     except Exception as error:
         outcome.error = error
         outcome.is_asynchronous = isinstance(error, torch.AcceleratorError)
-    wait_for_device(outcome, device)
+    wait_for_device(outcome)
 
 
-def wait_for_device(outcome: CallOutcome, device: str) -> None:
+def wait_for_device(outcome: CallOutcome) -> None:
     """Synchronizes, and records an asynchronous error in the outcome. Resets a device that an error stopped."""
     try:
         device_under_test.synchronize()

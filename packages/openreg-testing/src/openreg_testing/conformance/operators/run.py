@@ -67,10 +67,10 @@ def run(
 ) -> Scorecard:
     """Runs the entries and dtypes that match and returns the scorecard. Empty selections match all.
 
-    The dtype "first" is the first one of each entry that the manifest does not exclude. `shard` is (K, N) and selects the K-th of N parts. `settings` are
-    arguments of examine(). Calls progress(done, total) after each task. Raises TableError if the table cannot be
-    loaded, and ManifestError if the manifest lists an unknown entry. The checks ON_DEMAND run only if `checks` names
-    them.
+    The dtype "first" is the first one of each entry that the manifest does not exclude. `shard` is (K, N) and selects
+    the K-th of N parts. `settings` are arguments of examine(). Calls progress(done, total) after each task. Raises
+    TableError if the table cannot be loaded, and ManifestError if the manifest lists an unknown entry. The checks
+    ON_DEMAND run only if `checks` names them.
     """
     alone = (FLAGS, *ON_DEMAND)
     together = tuple(check for check in checks if check not in alone)

@@ -24,6 +24,11 @@ def inputs_of(sample: Any) -> Inputs:
     return (sample.input, *sample.args), dict(sample.kwargs)
 
 
+def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the whole storage of a tensor as a flat tensor."""
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+
+
 def copy_inputs(op: Any, inputs: Inputs, device: str, adds_device: bool = True) -> Any:
     """Returns copies of the arguments for a call on `device`.
 
@@ -49,13 +54,18 @@ def copy_inputs(op: Any, inputs: Inputs, device: str, adds_device: bool = True) 
     return args, kwargs
 
 
+def names_cpu(value: Any) -> bool:
+    """Returns True for the CPU as an argument: its name, or a device."""
+    return value == "cpu" if isinstance(value, str) else isinstance(value, torch.device) and value.type == "cpu"
+
+
 def copy_value(value: Any, device: str, storages: dict[Any, Any]) -> Any:
     """Returns a copy of a nested value for a device. `storages` has the copies of storages that were made before."""
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, torch.Tensor):
             return copy_tensor(leaf, device, storages)
-        if leaf == "cpu" if isinstance(leaf, str) else isinstance(leaf, torch.device) and leaf.type == "cpu":
+        if names_cpu(leaf):
             return torch.device(device)
         if isinstance(leaf, torch.Generator):
             return torch.Generator(device).manual_seed(leaf.initial_seed())

@@ -11,16 +11,7 @@ import time
 import pytest
 import torch
 
-from openreg_testing.conformance.harness import DeviceUnderTest, covers
-
-SIZE = 1 << 18
-
-
-def much_work(x: torch.Tensor) -> torch.Tensor:
-    """Launches several dependent kernels that do not change a tensor of ones."""
-    for _ in range(30):
-        x = x * 3 - 2
-    return x
+from openreg_testing.conformance.harness import SIZE, DeviceUnderTest, covers, much_work
 
 
 @covers("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
