@@ -6,7 +6,7 @@ import json
 import pytest
 
 from openreg_testing.conformance import card as cards
-from openreg_testing.conformance import comparison
+from openreg_testing.conformance import run_changes
 from openreg_testing.conformance.card import Card, ConformanceResult
 from openreg_testing.conformance.manifest import Manifest, OperatorExpectations
 from openreg_testing.conformance.operators import run
@@ -141,13 +141,13 @@ def test_the_page_has_every_test_and_escapes(card, tmp_path):
 def test_changes_are_reported_with_failures_first(card, tmp_path):
     path = tmp_path / "old.json"
     path.write_text(json.dumps(card.as_dictionary()), "utf-8")
-    old = comparison.read(path)
-    assert comparison.changes(old, card) == []
+    old = run_changes.read(path)
+    assert run_changes.changes(old, card) == []
     card.results[0] = ConformanceResult("streams", "streams::test_a", "failed", "broken now")
     card.results[1] = ConformanceResult("streams", "streams::test_b", "passed")
     del card.results[3]
     card.results.append(ConformanceResult("events", "events::test_e", "passed"))
-    assert [change.describe() for change in comparison.changes(old, card)] == [
+    assert [change.describe() for change in run_changes.changes(old, card)] == [
         "streams::test_a: passed -> failed",
         "streams::test_b: failed -> passed",
         "events::test_e: not run -> passed",
@@ -162,8 +162,8 @@ def test_changes_are_reported_with_failures_first(card, tmp_path):
 def test_what_is_no_scorecard_is_reported(tmp_path, text, told):
     path = tmp_path / "old.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(comparison.ComparisonError, match=told):
-        comparison.read(path)
+    with pytest.raises(run_changes.ComparisonError, match=told):
+        run_changes.read(path)
 
 
 def test_checks_of_one_entry_are_merged_into_one_report():

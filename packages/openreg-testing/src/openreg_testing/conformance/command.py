@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import card as cards
-from . import comparison, manifest, spyre, suite_tests, upstream
+from . import manifest, run_changes, spyre, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
 from .operators.checks import CHECKS, COMPILED, FLAGS, ON_DEMAND
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (
         WrongUseError,
         manifest.ManifestError,
-        comparison.ComparisonError,
+        run_changes.ComparisonError,
         upstream.UpstreamError,
         operators.TableError,
     ) as error:
@@ -180,7 +180,7 @@ def _conformance(options: argparse.Namespace) -> int:
         return PASSED
     _refuse_contradictions(options)
     suites = _suites(options)
-    old = comparison.read(options.compare) if options.compare is not None else None
+    old = run_changes.read(options.compare) if options.compare is not None else None
     for path in filter(None, (options.json, options.html, options.relay)):
         _refuse_unwritable(path)
     setup = _setup(options)
@@ -269,7 +269,7 @@ def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None)
     """Prints and writes the results, and returns the exit status. ``old`` is the scorecard of --compare."""
     cards.show(card, options.verbose)
     if old is not None:
-        found = comparison.changes(old, card)
+        found = run_changes.changes(old, card)
         print(f"{len(found)} tests changed since {options.compare}")
         for change in found:
             print(f"  {change.describe()}")
