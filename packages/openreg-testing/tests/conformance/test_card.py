@@ -11,14 +11,14 @@ from openreg_testing.conformance.card import Card, ConformanceResult
 from openreg_testing.conformance.manifest import Manifest, OperatorExpectations
 from openreg_testing.conformance.operators import run
 from openreg_testing.conformance.operators.checks import CHECKS
-from openreg_testing.conformance.operators.scorecard import Scorecard
+from openreg_testing.conformance.operators.scorecard import OperatorScores
 
 
 def of_operators(complete=True, known=None, most=None, native=None, **failures):
     """A scorecard of float32 reports: name to failures."""
     reports = [{"name": name, "dtype": "float32", "failures": found} for name, found in failures.items()]
     manifest = Manifest(operators=known or {}, most_failing=most, native=native or {})
-    return Scorecard(reports, len(reports), CHECKS if complete else (), manifest)
+    return OperatorScores(reports, len(reports), CHECKS if complete else (), manifest)
 
 
 def test_a_failure_fails_the_run():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .manifest import Exclusion
-from .operators.scorecard import Scorecard
+from .operators.scorecard import OperatorScores
 
 SCHEMA = "openreg-testing conformance 1"
 Status = Literal["passed", "failed", "expected failure", "skipped"]
@@ -49,7 +49,7 @@ class Card:
     torch: str
     commit: str = ""  # PyTorch's commit from which torch was built
     results: list[ConformanceResult] = field(default_factory=list)
-    operators: list[Scorecard] = field(default_factory=list)
+    operators: list[OperatorScores] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # problems that belong to no single test
     suites: tuple[str, ...] = ()  # suites of which at least one test has to run
 
@@ -133,7 +133,7 @@ class Card:
         }
 
 
-def _operator_results(card: Scorecard) -> Iterator[ConformanceResult]:
+def _operator_results(card: OperatorScores) -> Iterator[ConformanceResult]:
     """Yields one result for each operator and dtype."""
     for report in card.reports:
         reason = "; ".join(f"{check}: {text}" for check, text in report["failures"].items())

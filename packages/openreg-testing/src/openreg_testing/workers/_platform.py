@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Differences between operating systems: forks, signals, memory limits, and the signal at the end of a parent."""
+"""Differences between operating systems: forks, signals, and the signal at the end of a parent."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 HAS_FORK = hasattr(os, "fork")
 HAS_PREAD = hasattr(os, "pread")
@@ -26,21 +24,3 @@ def signal_at_end_of_parent(number: int) -> None:
     """Makes Linux send this process a signal when its parent ends; no effect on other systems."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-
-
-@contextlib.contextmanager
-def little_memory(size: int) -> Iterator[None]:
-    """Returns a context manager that limits new mappings of the process to ``size`` bytes; no effect outside Linux."""
-    if sys.platform != "linux":
-        yield
-        return
-    import resource
-
-    mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = mapped + size
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -25,8 +25,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...workers._platform import little_memory
 from . import device_under_test
+from ._platform import little_memory
 from .changes import CPU, SECOND, ArgumentChange, call_of, changes
 from .check_random import draws_random_numbers
 from .checks import CASE_PREFIX

@@ -16,6 +16,8 @@ STORAGES = "storages"
 CASE_BY_CASE = (ARGUMENTS, STORAGES)
 ON_DEMAND = (COMPILED, *CASE_BY_CASE)
 
+PROCESS = "process"  # the name of a failure that ended the process or lost the device, and so belongs to no check
+
 CASE_PREFIX = "conformance: case"  # begins the line that is printed before each call of a case
 
 

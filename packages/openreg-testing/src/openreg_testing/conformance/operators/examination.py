@@ -22,7 +22,7 @@ from .check_sparse import check_sparse
 from .check_storages import check_storages
 from .check_variants import check_inplace, check_out
 from .check_writes import check_writes
-from .checks import ARGUMENTS, CHECKS, COMPILED, FLAGS, ONCE_PER_ENTRY, STORAGES, VARIANTS
+from .checks import ARGUMENTS, CHECKS, COMPILED, FLAGS, ONCE_PER_ENTRY, PROCESS, STORAGES, VARIANTS
 from .comparison import tolerance_of
 from .entries import dtypes_of, name_of
 from .report import EntryReport
@@ -73,7 +73,7 @@ def examine(
         most_samples=most_samples,
         tolerance=tolerance_of(op, dtype),
     )
-    report.tells_fallbacks = device_under_test.counts_fallbacks()
+    report.counts_fallbacks = device_under_test.counts_fallbacks()
     report.cases = cases
     start = time.monotonic()
     device_under_test.reset_fallbacks()
@@ -109,4 +109,4 @@ def run_guarded(report: EntryReport, name: str, check: Callable[..., Any], *args
         report.fail(name, f"the check failed to run: {type(error).__name__}: {first_line}")
         device_under_test.reset()
     if device_under_test.unusable_reason():
-        report.failures["process"] = device_under_test.unusable_reason()
+        report.failures[PROCESS] = device_under_test.unusable_reason()

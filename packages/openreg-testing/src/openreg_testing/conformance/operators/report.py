@@ -30,7 +30,7 @@ class EntryReport:
     samples: int = 0  # samples that "forward" or "compiled" ran
     failures: dict[str, str] = field(default_factory=dict)  # failed check -> first reason
     fell_back: dict[str, int] = field(default_factory=dict)  # operator -> number of fallbacks to the CPU
-    tells_fallbacks: bool = True  # False: the backend does not count fallbacks
+    counts_fallbacks: bool = True  # False: the backend does not count fallbacks
     error_inputs: int = 0  # wrong inputs that were run
     asynchronous_errors: int = 0  # wrong inputs that caused an asynchronous error
     random_samples: int = 0  # samples whose results are random numbers

@@ -18,12 +18,11 @@ from .. import compiler_cache
 from ..bring_up import Setup
 from ..manifest import Manifest
 from ..pool import FailedTask, Processes, WorkerPool
-from .checks import CASE_BY_CASE, CHECKS, COMPILED, FLAGS, ON_DEMAND, last_case
-from .scorecard import Scorecard
+from .checks import CASE_BY_CASE, CHECKS, COMPILED, FLAGS, ON_DEMAND, PROCESS, last_case
+from .scorecard import OperatorScores
 from .tasks import TABLE, Entries, Examine
 
 SECONDS_PER_ENTRY = 300.0
-PROCESS = "process"  # the name of a failure that ended the process and thus belongs to no check
 TOO_LONG = "took longer"  # the beginning of the reason that forks.py reports for a timeout
 # The checks of a quick run.
 QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "sparse", "errors", "dtypes")
@@ -33,7 +32,7 @@ class TableError(Exception):
     """An error for a table of operators that cannot be used."""
 
 
-def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
+def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> OperatorScores:
     """Runs the checks QUICK on every entry and returns the scorecard.
 
     Each entry runs in float32 or, if it does not list that, in its first dtype. `variant_samples` is the maximal number
@@ -44,7 +43,7 @@ def quick(setup: Setup, ops: Sequence[str] = (), **settings: Any) -> Scorecard:
 
 def quick_flags(
     setup: Setup, table: str = TABLE, dtypes: Sequence[str] = ("float32", "int64", "first"), **settings: Any
-) -> Scorecard:
+) -> OperatorScores:
     """Runs the check "flags" with one sample (`variant_samples`) per entry and dtype, and returns the scorecard.
 
     A flag is a global setting of PyTorch that applies to the calls that are made while it is set (flags.py).
@@ -64,7 +63,7 @@ def run(
     shard: tuple[int, int] = (1, 1),
     processes: Processes | None = None,
     **settings: Any,
-) -> Scorecard:
+) -> OperatorScores:
     """Runs the entries and dtypes that match and returns the scorecard. Empty selections match all.
 
     The dtype "first" is the first one of each entry that the manifest does not exclude. `shard` is (K, N) and selects
@@ -123,9 +122,10 @@ def run(
             for report in _one_by_one(pool, unfinished):
                 _add(reports, report)
     found = sorted(reports.values(), key=lambda report: (order.index(report["dtype"]), report["name"]))
-    whole = not ops and shard == (1, 1) and table == TABLE
-    complete = [check for check in checks if whole and (not dtypes or check == COMPILED)]
-    return Scorecard(found, len(names), complete, manifest)
+    has_all_entries = not ops and shard == (1, 1) and table == TABLE
+    # A check that runs on request is whole in the dtypes that were asked for: the check of compiled code has float32.
+    whole = [check for check in checks if has_all_entries and (not dtypes or check == COMPILED)]
+    return OperatorScores(found, len(names), whole, manifest)
 
 
 def refuse_unusable(setup: Setup, table: str, processes: Processes) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..manifest import Manifest
-from .checks import CHECKS, ON_DEMAND
+from .checks import CHECKS, ON_DEMAND, PROCESS
 
 _CODE = ("generated", "external")  # the counts of compiled code that are shown; see check_compiled.Code
 FALLBACKS_SHOWN = 30  # lines of the table in the terminal; the file written by --json has all
@@ -27,7 +27,7 @@ def matches_any(pattern: str, names: set[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names)
 
 
-class Scorecard:
+class OperatorScores:
     """The scorecard of a run.
 
     `reports` are results of EntryReport.as_dictionary(); `entries` is the number of entries in the table. `whole`
@@ -54,11 +54,11 @@ class Scorecard:
 
         The failure "process" means that the process ended or lost the device, so the checks may be incomplete.
         """
-        return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
+        return not report.get("fell_back") and not {"forward", "backward", PROCESS} & set(report["failures"])
 
     def counts_fallbacks(self) -> bool:
         """Returns True if the backend counts fallbacks; otherwise the number of native entries is unknown."""
-        return all(report.get("tells_fallbacks", True) for report in self.reports)
+        return all(report.get("counts_fallbacks", True) for report in self.reports)
 
     def native(self, dtype: str) -> int:
         """Returns the number of native entries of a dtype."""
