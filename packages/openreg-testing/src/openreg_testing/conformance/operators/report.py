@@ -21,9 +21,8 @@ class EntryReport:
     name: str
     dtype: str
     checks: tuple[str, ...] = CHECKS  # those that are run
-    is_first_dtype: bool = (
-        True  # False: the run tests the entry in another dtype before; some checks run once per entry
-    )
+    # False if the run tests the entry in another dtype before. Some checks run only once per entry.
+    is_first_dtype: bool = True
     variant_samples: int | None = None  # maximal number of samples of each check except "forward"
     most_samples: int | None = None  # maximal number of samples of "forward"
     tolerance: tuple[float, float] | None = None  # (relative, absolute)
