@@ -152,6 +152,15 @@ def test_without_non_blocking_pinned_memory_waits(gate):
     assert back.tolist() == [1.0] * 16
 
 
+def test_a_storage_that_is_copied_lets_other_threads_run(gate):
+    """PyTorch holds the GIL meanwhile, without which no thread can open the gate."""
+    storage = torch.UntypedStorage(1000, device=DEVICE)
+    gate.close()
+    gate.open_soon()
+    torch.UntypedStorage(1000).copy_(storage)
+    assert gate.is_open
+
+
 @pytest.mark.covers(
     "host_allocator.record_event", "caching_host_allocator.record_stream", "caching_host_allocator.query_event"
 )

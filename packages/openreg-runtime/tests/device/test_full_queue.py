@@ -146,11 +146,6 @@ def resize_a_storage(_stream, _gate):
     return lambda: storage.resize_(2000)
 
 
-def copy_a_storage(_stream, _gate):
-    source, destination = (torch.UntypedStorage(1000, device="openreg") for _ in range(2))
-    return lambda: destination.copy_(source)
-
-
 def release_a_storage(_stream, _gate):
     storages = [torch.UntypedStorage(1000, device="openreg")]
     return storages.clear
@@ -184,7 +179,6 @@ def mark_a_range_of_a_profile(_stream, _gate):
         pause,
         resize_a_storage,
         release_a_storage,
-        copy_a_storage,
         replay_a_graph,
         mark_a_range_of_a_profile,
     ],
