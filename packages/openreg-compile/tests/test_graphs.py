@@ -61,6 +61,54 @@ def test_only_inputs_that_move_are_copied(recordings):
     assert recordings[-1].replays >= 4
 
 
+LAYOUTS = {
+    "every second column": lambda x: x.view(2, 6)[:, ::2],
+    "one row, expanded": lambda x: x[:3].expand(4, 3),
+    "windows that overlap": lambda x: x.as_strided((4, 3), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_inputs_that_move_keep_their_strides(recordings, layout):
+    function, kept = compiled(lambda x: x * 2), []
+    for step in range(6):
+        kept.append(torch.arange(12.0, device=DEVICE) + step)
+        x = layout(kept[-1])
+        torch.testing.assert_close(function(x), x * 2)
+    assert list(recordings[-1]._copied) == [0]
+    assert recordings[-1].replays >= 4
+
+
+def test_a_capture_that_ends_with_an_assertion_is_not_the_callers(recordings):
+    def call(inputs):
+        assert not torch.openreg.is_current_stream_capturing()
+        return [inputs[0] + 1]
+
+    function = graphs.graphify(call, 0, [])
+    x = torch.ones(3, device=DEVICE)
+    for _ in range(3):
+        assert function([x])[0].tolist() == [2.0] * 3
+    assert recordings == []
+
+
+def test_a_capture_without_enough_memory_is_tried_again(recordings):
+    is_full = True
+
+    def call(inputs):
+        if is_full and torch.openreg.is_current_stream_capturing():
+            raise torch.OutOfMemoryError("no memory is free")
+        return [inputs[0] + 1]
+
+    function = graphs.graphify(call, 0, [])
+    x = torch.ones(3, device=DEVICE)
+    for _ in range(3):
+        assert function([x])[0].tolist() == [2.0] * 3
+    assert recordings == []
+    is_full = False
+    assert function([x])[0].tolist() == [2.0] * 3
+    assert len(recordings) == 1
+
+
 def test_results_that_are_kept_stay_as_they_are(recordings):
     function, w = compiled(line), torch.ones(6, device=DEVICE)
     inputs = [torch.full((6,), float(step), device=DEVICE) for step in range(2 * graphs._MOST_RECORDINGS)]
@@ -86,6 +134,28 @@ def test_results_that_are_inputs_or_views_of_them_are_the_callers(recordings):
         assert more.tolist() == [step + 1.0] * 6
 
 
+def test_results_that_are_views_of_a_part_of_a_storage_are_of_that_part(recordings):
+    function = compiled(lambda x: (x.view(x.size(0) // 2, 2), x + 1), dynamic=True)
+    for row in torch.arange(24.0, device=DEVICE).view(6, 4):
+        view, more = function(row)
+        assert view.data_ptr() == row.data_ptr()
+        torch.testing.assert_close(view, row.view(2, 2))
+        torch.testing.assert_close(more, row + 1)
+        del more  # the next call can replay
+    assert recordings[-1].replays >= 4
+
+
+def test_results_that_are_views_of_another_dtype_keep_it(recordings):
+    def call(inputs):  # as a generated module returns what it saves for the backward pass
+        return [inputs[0].view(torch.float32)[1:], inputs[0] + 1]
+
+    function = graphs.graphify(call, 0, [])
+    for row in torch.arange(8.0, device=DEVICE, dtype=torch.float64).view(4, 2):
+        view = function([row])[0]
+        torch.testing.assert_close(view, row.view(torch.float32)[1:])
+    assert recordings[-1].replays >= 2
+
+
 def test_an_input_that_is_written_to_is_the_callers(recordings):
     def add(x, y):
         x.add_(y)
@@ -101,6 +171,21 @@ def test_an_input_that_is_written_to_is_the_callers(recordings):
     for number, other in enumerate(others):
         function(other, torch.ones(4, device=DEVICE))
         assert other.tolist() == [number + 1.0] * 4
+
+
+def test_an_input_that_is_written_to_may_move_for_one_call(recordings):
+    def add(x, y):
+        x.add_(y)
+        return x * 2
+
+    function, state, y = compiled(add), torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE)
+    for _ in range(2):
+        function(state, y)
+    function(torch.zeros(4, device=DEVICE), y)
+    before = sum(recording.replays for recording in recordings)
+    function(state, y)
+    assert state.tolist() == [3.0] * 4
+    assert sum(recording.replays for recording in recordings) == before + 1
 
 
 def test_inputs_that_overlap_are_one_memory(recordings):
@@ -178,3 +263,22 @@ def test_in_a_capture_of_the_user_it_is_recorded_there(recordings):
     graph.replay()
     assert y.tolist() == [10.0] * 4
     assert [recording.replays for recording in recordings] == before
+
+
+def test_in_a_capture_of_another_device_than_the_current_one_it_is_recorded_there(recordings):
+    calls = []
+
+    def call(inputs):
+        calls.append(len(inputs))
+        return [inputs[0] + 1]
+
+    function, x = graphs.graphify(call, 1, []), torch.ones(4, device=f"{DEVICE}:1")
+    stream = torch.openreg.Stream(1)
+    with torch.openreg.stream(stream):
+        for _ in range(2):
+            function([x])
+    before = len(calls)
+    with torch.openreg.graph(torch.openreg.Graph(), stream=stream), torch.openreg.device(0):
+        function([x])
+    assert len(calls) == before + 1
+    assert [recording.replays for recording in recordings] == [1]

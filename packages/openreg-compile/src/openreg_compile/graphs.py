@@ -38,17 +38,26 @@ CompiledFunction = Callable[[list[Any]], Any]
 
 @dataclass
 class _InputAlias:
-    """An output that is an input or a view of one. ``number`` is the index of the input."""
+    """An output that is an input or a view of one. ``number`` is the index of the input.
+
+    ``distance`` is the number of bytes from the first element of the input to that of the view, because the input may
+    begin anywhere in its storage, and the view may have another dtype.
+    """
 
     number: int
     is_itself: bool
+    dtype: torch.dtype
     size: torch.Size
     stride: tuple[int, ...]
-    offset: int | torch.SymInt
+    distance: int
 
     def resolve(self, inputs: Sequence[Any]) -> Tensor:
         base: Tensor = inputs[self.number]
-        return base if self.is_itself else base.as_strided(self.size, self.stride, self.offset)
+        if self.is_itself:
+            return base
+        offset = (_first_byte(base) + self.distance) // self.dtype.itemsize
+        view = torch.empty(0, dtype=self.dtype, device=base.device)
+        return view.set_(base.untyped_storage(), offset, self.size, self.stride)
 
 
 @dataclass
@@ -61,12 +70,26 @@ class _GraphOutput:
         return self.value.detach() if isinstance(self.value, Tensor) else self.value
 
 
+def _first_byte(tensor: Tensor) -> int:
+    """Returns the number of the byte of its storage at which a tensor begins."""
+    return int(tensor.storage_offset()) * tensor.element_size()
+
+
 def _output(value: Any, inputs: Sequence[Any]) -> _InputAlias | _GraphOutput:
     if isinstance(value, Tensor):
         for number, base in enumerate(inputs):
             if isinstance(base, Tensor) and base.untyped_storage()._cdata == value.untyped_storage()._cdata:
-                return _InputAlias(number, value is base, value.size(), value.stride(), value.storage_offset())
+                distance = _first_byte(value) - _first_byte(base)
+                return _InputAlias(number, value is base, value.dtype, value.size(), value.stride(), distance)
     return _GraphOutput(value)
+
+
+def _distinct_elements(tensor: Tensor) -> Tensor:
+    """Returns the elements of a tensor without the repetitions of ``expand()``, into which ``copy_()`` is rejected."""
+    for dim, (size, stride) in enumerate(zip(tensor.size(), tensor.stride(), strict=True)):
+        if stride == 0 and size > 1:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
 
 
 class _Recording:
@@ -79,8 +102,12 @@ class _Recording:
     def __init__(
         self, call: CompiledFunction, inputs: list[Any], addresses: dict[int, int], changing: set[int], device: int
     ) -> None:
-        self._copied = {number: torch.empty_like(inputs[number]) for number in sorted(changing)}
-        captured = [self._copied.get(number, value) for number, value in enumerate(inputs)]
+        captured = list(inputs)
+        for number in changing:
+            # The generated code requires the strides of the input; empty_like() keeps only those of dense tensors.
+            like: Tensor = inputs[number]
+            captured[number] = torch.empty_strided(like.size(), like.stride(), dtype=like.dtype, device=like.device)
+        self._copied = {number: _distinct_elements(captured[number]) for number in sorted(changing)}
         self._addresses = {number: address for number, address in addresses.items() if number not in changing}
         self._graph = openreg.Graph()
         with openreg.device(device), openreg.graph(self._graph):
@@ -103,7 +130,8 @@ class _Recording:
     def replay(self, inputs: Sequence[Any]) -> list[Any]:
         """Replays the graph on the current stream and returns its results, which the next replay overwrites."""
         if self._copied:
-            torch._foreach_copy_(list(self._copied.values()), [inputs[number] for number in self._copied])
+            sources = [_distinct_elements(inputs[number]) for number in self._copied]
+            torch._foreach_copy_(list(self._copied.values()), sources)
         # The graph reads new tensors at the addresses of the captured ones, which matches() has compared.
         self._graph.replay()  # openreg-sanitizer: ignore[graph-input]
         return [output.resolve(inputs) for output in self._outputs]
@@ -133,7 +161,7 @@ class _GraphedFunction:
         self._is_disabled = False
 
     def __call__(self, inputs: list[Any]) -> Any:
-        if self._is_disabled or openreg.is_current_stream_capturing() or not self._lock.acquire(blocking=False):
+        if self._is_disabled or self._is_capturing() or not self._lock.acquire(blocking=False):
             return self._call(inputs)
         try:
             recording = self._recording(inputs)
@@ -144,6 +172,11 @@ class _GraphedFunction:
             return recording.replay(replayed)
         finally:
             self._lock.release()
+
+    def _is_capturing(self) -> bool:
+        """Returns True if the program captures the stream on which the call would run. Its device need not be current."""
+        with openreg.device(self._device):
+            return openreg.is_current_stream_capturing()
 
     def _recording(self, inputs: list[Any]) -> _Recording | None:
         """Returns a recording that can be replayed now, or None if the call has to run without one."""
@@ -157,9 +190,10 @@ class _GraphedFunction:
             if len(self._calls) < _MOST_KEYS:
                 self._calls[key] = _CallHistory(addresses)
             return None
-        calls.changing |= {number for number, address in addresses.items() if calls.addresses[number] != address}
-        if calls.changing & self._mutated:
+        moved = {number for number, address in addresses.items() if calls.addresses[number] != address}
+        if moved & self._mutated:
             return None  # the function writes to this input, so a copy of it would not do
+        calls.changing |= moved
         # A recording that reads a former address of an input cannot be replayed any more.
         calls.recordings = [recording for recording in calls.recordings if recording.matches(addresses)]
         for recording in calls.recordings:
@@ -169,7 +203,10 @@ class _GraphedFunction:
             return None
         try:
             recording = _Recording(self._call, inputs, addresses, calls.changing, self._device)
-        except RuntimeError as error:
+        except torch.OutOfMemoryError as error:
+            _log.info("a call of a compiled graph runs without a device graph, because its capture failed: %s", error)
+            return None  # a later call may find enough memory
+        except (RuntimeError, AssertionError) as error:  # generated code checks sizes and strides by assertions
             _log.info("a compiled graph runs without a device graph, because its capture failed: %s", error)
             self._is_disabled = True
             return None
