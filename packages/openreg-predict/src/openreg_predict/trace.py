@@ -8,6 +8,7 @@ recording takes seconds for a model of any size.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -71,10 +72,15 @@ class Program:
 
 
 class Memory:
-    """A count of the bytes of all live storages of one device type, rounded as a caching allocator rounds them."""
+    """A count of the bytes of all live storages of one device type, rounded as a caching allocator rounds them.
+
+    Thread-safe.
+    """
 
     def __init__(self, device: str) -> None:
         self._device = device
+        # Reentrant: a collection of garbage during track() may free another storage.
+        self._lock = threading.RLock()
         self._sizes: dict[int, tuple[weakref.ref[Any], int]] = {}
         self.now = 0
         self.peak = 0
@@ -86,17 +92,19 @@ class Memory:
         storage = tensor.untyped_storage()
         key = storage._cdata
         size = -(-storage.nbytes() // GRANULE) * GRANULE
-        tracked = self._sizes.get(key)
-        if tracked is not None:
-            self._add(size - tracked[1])  # the storage may have been resized
-            self._sizes[key] = (tracked[0], size)
-            return
-        self._sizes[key] = (weakref.ref(storage, lambda _: self._forget(key)), size)
-        self._add(size)
+        with self._lock:
+            tracked = self._sizes.get(key)
+            if tracked is not None:
+                self._add(size - tracked[1])  # the storage may have been resized
+                self._sizes[key] = (tracked[0], size)
+                return
+            self._sizes[key] = (weakref.ref(storage, lambda _: self._forget(key)), size)
+            self._add(size)
 
     def _forget(self, key: int) -> None:
-        _, size = self._sizes.pop(key)
-        self._add(-size)
+        with self._lock:
+            _, size = self._sizes.pop(key)
+            self._add(-size)
 
     def _add(self, size: int) -> None:
         self.now += size
@@ -106,6 +114,7 @@ class Memory:
 class Recorder(TorchDispatchMode):
     """A dispatch mode that records every operator call below autograd, also on autograd's threads.
 
+    Autograd has a thread for each device, so calls may be recorded at the same time.
     ``assume`` replaces each value that the program reads from a tensor on ``meta``. Without it such a read raises
     :class:`TraceError`. The index of a call is its position in ``calls``.
     """
@@ -117,6 +126,7 @@ class Recorder(TorchDispatchMode):
         self.memory = memory
         self._assume = assume
         self._tracker = ModuleTracker()
+        self._lock = threading.Lock()  # of the next index
 
     def __enter__(self) -> Recorder:
         self._tracker.__enter__()
@@ -135,8 +145,9 @@ class Recorder(TorchDispatchMode):
         name = name_of(func)
         operands = tensors((args, kwargs))
         is_meta = any(tensor.device.type == "meta" for tensor in operands)
-        index = len(self.calls)
-        self.calls.append(OperatorCall(name, NOTHING, "", False))  # reserves the index while the operator runs
+        with self._lock:
+            index = len(self.calls)
+            self.calls.append(OperatorCall(name, NOTHING, "", False))  # reserves the index while the operator runs
         self.before_call(index, func, args, kwargs)
         try:
             if is_meta and name in _VALUE_READERS:
