@@ -125,10 +125,10 @@ def test_a_copy_calibrates_and_judges(copy, tmp_path, capsys):
     capsys.readouterr()
     assert __main__.main(["validate", "--data", str(copy), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    methods = {item["way"] for item in found["cases"]}
-    assert set(validate.PREDICTION_METHODS) < methods
+    methods = {item["method"] for item in found["cases"]}
+    assert set(validate.PREDICTION_METHODS) < methods == {item["method"] for item in found["summaries"]}
     assert all(method.startswith(validate.LENDER) for method in methods - set(validate.PREDICTION_METHODS))
-    case = next(item for item in found["cases"] if item["way"] == "calibrated")
+    case = next(item for item in found["cases"] if item["method"] == "calibrated")
     assert case["error"] == pytest.approx(case["predicted"] / 0.2 - 1)
     assert "compiled" in found["left_out"]["NVIDIA_A100-PCIE-40GB/bert_large-inf-512-8-fusion.json"]
 
@@ -138,6 +138,16 @@ def test_a_copy_calibrates_and_judges(copy, tmp_path, capsys):
     [
         ("operators/linear.csv", f"{HEADER}\nlinear,x,NVIDIA A100-PCIE-40GB,1,2,3,4", "has no number"),
         ("operators/linear.csv", "OPName,Device\nlinear,NVIDIA A100-PCIE-40GB", "there is no column Latency"),
+        (
+            "operators/linear.csv",
+            "OPName,Latency,Device,B,N,K\nlinear,1,NVIDIA A100-PCIE-40GB,1,2,3",
+            r"linear\.csv, line 2: there is no column M",
+        ),
+        (
+            "operators/linear.csv",
+            f"{HEADER}\nlinear,1,NVIDIA A100-PCIE-40GB,1,2",
+            r"linear\.csv, line 2: there is no column N, K",
+        ),
         ("operators/linear.csv", None, "cannot be read"),
     ],
 )

@@ -41,7 +41,6 @@ class Benchmark:
     call: Callable[[int], object]
     copies: int
     is_arithmetic: bool = False
-    backward: bool = False
 
 
 def measured(benchmarks: list[Benchmark], rounds: int = ROUNDS) -> list[fit.Sample]:

@@ -63,15 +63,15 @@ def curve(
 
     ``points`` are (work, fraction). Returns None if no median has enough of them.
     """
-    decades: dict[int, list[tuple[float, float]]] = {}
+    bins: dict[int, list[tuple[float, float]]] = {}
     for work, fraction in points:
-        decades.setdefault(round(per_decade * math.log10(max(work, 1.0))), []).append((work, fraction))
+        bins.setdefault(round(per_decade * math.log10(max(work, 1.0))), []).append((work, fraction))
     found = []
     least = LEAST if len(points) >= _MANY else 1
-    for decade, members in sorted(decades.items()):
+    for number, members in sorted(bins.items()):
         if len(members) >= least:
             fraction = min(_HIGHEST, statistics.median(fraction for _, fraction in members))
-            found.append((float(f"{10 ** (decade / per_decade):.3g}"), float(f"{fraction:.3g}")))
+            found.append((float(f"{10 ** (number / per_decade):.3g}"), float(f"{fraction:.3g}")))
     return Curve(tuple(found), source, note) if found else None
 
 

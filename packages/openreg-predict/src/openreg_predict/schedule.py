@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 COMPUTE = "compute"
-HOST = "host"
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,6 @@ class Timeline(Schedule):
         while any(self._queues.values()):
             self._run_next()
         return max([self.host, *(item.end for item in self.slices)])
-
-    def end_of(self, number: int) -> float:
-        """Returns the end of a task. Raises KeyError if it has not run; :meth:`finish` runs all."""
-        return self._ends[number]
 
     def _run_next(self) -> None:
         """Runs the task that can begin first. There always is one, because streams wait only for earlier launches."""

@@ -164,15 +164,10 @@ def as_document(results: Iterable[ValidationResult], left_out: dict[str, str]) -
     """Returns the results and their summaries as a document for JSON."""
     results = list(results)
     return {
-        "summaries": [_summary_as_document(item) for item in summaries(results)],
+        "summaries": [asdict(item) for item in summaries(results)],
         "cases": [
-            {**asdict(item.case), "way": item.method, "predicted": item.predicted, "error": item.error}
+            {**asdict(item.case), "method": item.method, "predicted": item.predicted, "error": item.error}
             for item in results
         ],
         "left_out": left_out,
     }
-
-
-def _summary_as_document(summary: Summary) -> dict[str, Any]:
-    """Returns a summary for JSON, where the key of the prediction method is ``way``."""
-    return {"way" if key == "method" else key: value for key, value in asdict(summary).items()}

@@ -10,7 +10,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ else:
 SPLIT = Path(__file__).with_name("split.toml")
 _NAME = re.compile(r"(?P<model>\w+?)-(?P<mode>inf|train)-(?P<length>\d+)-(?P<batch>\d+)(?P<rest>.*)")
 _BYTES = 4  # per element: all measurements are of float32
+_PRODUCTS = ("linear", "bmm")
 # Elementwise operators with two operands.
 _BINARY = ("add", "mul", "div", "pow")
 
@@ -81,35 +82,46 @@ def samples(data: Path, description: str) -> list[Sample]:
     _folder(data, "operators")
     found = []
     for file in table["calibrates"]["files"]:
-        found += [_sample(row) for row in _rows(data / file) if row["Device"] in names]
+        found += [_sample(place, row) for place, row in _rows(data / file) if row["Device"] in names]
     return found
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
+def _check_columns(place: str, row: dict[str, str], columns: Iterable[str]) -> None:
+    """Raises DataError if a row has no value in one of the columns, because its file has none or the row is short."""
+    missing = [key for key in columns if not row.get(key)]
+    if missing:
+        raise DataError(f"{place}: there is no column {', '.join(missing)}")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Reads a CSV file. Returns the place of each row, for errors, and the row."""
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             for number, row in enumerate(csv.DictReader(stream), 2):
-                missing = [key for key in ("OPName", "Latency", "Device") if not row.get(key)]
-                if missing:
-                    raise DataError(f"{path}, line {number}: there is no column {', '.join(missing)}")
-                yield row
+                place = f"{path}, line {number}"
+                _check_columns(place, row, ("OPName", "Latency", "Device"))
+                yield place, row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def _sample(row: dict[str, str]) -> Sample:
+def _sample(place: str, row: dict[str, str]) -> Sample:
     """Returns the measured call in a row of a CSV file."""
+    columns = "BMNK" if row["OPName"] in _PRODUCTS else "BH"
+    _check_columns(place, row, columns)
     try:
         seconds = float(row["Latency"]) * 1e-3
-        sizes: dict[str, int] = {key: int(row[key]) for key in ("B", "M", "N", "K", "H") if key in row}
+        sizes = {key: int(row[key]) for key in columns}
     except ValueError as error:
-        raise DataError(f"the measurement {row['OPName']} on {row['Device']} has no number: {error}") from error
+        raise DataError(
+            f"{place}: the measurement {row['OPName']} on {row['Device']} has no number: {error}"
+        ) from error
     return Sample(_work(row["OPName"], sizes), seconds)
 
 
 def _work(name: str, sizes: dict[str, int]) -> OperatorWork:
     """Returns the work of a measured operator call, from its name and sizes in the file."""
-    if name in ("linear", "bmm"):
+    if name in _PRODUCTS:
         batch, rows, columns, depth = (sizes[key] for key in "BMNK")
         elements = batch * (rows * depth + depth * columns + rows * columns)
         kind = "batched_matmul"
