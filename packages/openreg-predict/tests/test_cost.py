@@ -244,6 +244,19 @@ def test_the_roofline():
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-2), "memory")
 
 
+@pytest.mark.parametrize("name", ["a100", "cpu"])
+def test_products_without_elements_or_without_depth_take_the_time_of_their_bytes(meta, name):
+    x, weight, bias = torch.empty(8, 16), torch.empty(32, 16), torch.empty(32)
+
+    def step():
+        nn.functional.linear(x[:0], weight, bias)
+        x[:, :0] @ weight[:, :0].t()
+
+    prediction = predict(trace(step), openreg_predict.load(name))
+    assert [call.work.flops for call in prediction.program.calls if call.work.kernels] == [0, 0]
+    assert 0 < prediction.seconds < 1e-3
+
+
 def test_what_fits_into_a_cache_moves_at_its_bandwidth_unless_that_was_measured():
     cache = description.Cache(2, description.Quantity(1e6, "assumed"), description.Quantity(1e12, "assumed"))
     chip = dataclasses.replace(CHIP, caches=(cache,))

@@ -52,7 +52,10 @@ def utilization(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int]
 
 
 def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
-    """Returns the FLOP/s, and their dtype: `dtype`, or the next wider one for which the chip has a rate."""
+    """Returns the FLOP/s, and their dtype: `dtype`, or the next wider one for which the chip has a rate.
+
+    float32, which all chips have, is used if none is wider: also for float64.
+    """
     name = _SAME.get(dtype, dtype)
     while True:
         found = chip.rate(unit, name)
@@ -64,6 +67,8 @@ def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
 def seconds_of_arithmetic(chip: Description, work: OperatorWork, efficiency: Efficiency) -> tuple[float, str]:
     """Returns the seconds of a call on infinitely fast memory, and the dtype whose rate is used."""
     rate, dtype = rate_of(chip, work.unit, work.dtype)
+    if work.flops == 0:  # a product without elements has no tiles, and no efficiency
+        return 0.0, dtype
     reached = rate * efficiency.compute.at(max(work.flops, 1))
     if work.product is not None:
         depth = work.product[3]
