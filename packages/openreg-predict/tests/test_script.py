@@ -6,6 +6,7 @@ import json
 import pytest
 
 from openreg_predict import __main__, what_if
+from openreg_predict.description import FOLDER
 from openreg_predict.script import ScriptError, program_of
 
 SCRIPT = """
@@ -92,6 +93,8 @@ def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
         (["run", "SCRIPT", "--device", "h101"], "there is no description 'h101'"),
         (["run", "missing.py", "--device", "h100"], "missing.py cannot be run"),
         (["run", "SCRIPT", "--device", "h100", "--trace", "x.json"], "needs --on openreg"),
+        (["run", "SCRIPT", "--device", "h100", "--on", "openreg", "--roofline", "x.svg"], "--roofline draws"),
+        (["run", "SCRIPT", "--device", "h100", "--on", "openreg", "--assume", "0"], "--assume replaces"),
         (
             ["compare", "SCRIPT", "--device", "h100", "--what-if", "bandwidths=2"],
             "is no what-if; give one of bandwidth=2",
@@ -172,7 +175,83 @@ def test_a_script_that_fails_is_named(tmp_path):
         program_of(path)
 
 
-@pytest.mark.parametrize("text", ["", "graph=2", "compute=0", "compute=nan", "devices=0", "dtype=float33", "set:X="])
+SIZES = """
+import torch
+
+SIZES = [8]
+N = 0
+
+
+def step():
+    for size in SIZES:
+        torch.zeros(4096 * size) + 1
+    if N is True:
+        torch.zeros(1).exp()
+"""
+
+
+def test_a_what_if_sets_any_literal(tmp_path, capsys):
+    path = tmp_path / "sizes.py"
+    path.write_text(SIZES, "utf-8")
+    changes = ["set:SIZES=[64, 128]", "set:SIZES=(64,)", "set:N=1", "set:N=True"]
+    assert run("compare", path, "--device", "h100", "--json", "--what-if", *changes) == 0
+    found = json.loads(capsys.readouterr().out)
+    calls = [sum(part["calls"] for part in item["operators"] if part["name"] == "aten::add") for item in found.values()]
+    assert calls == [1, 2, 1, 1, 1]
+    exponentials = [any(part["name"] == "aten::exp" for part in item["operators"]) for item in found.values()]
+    assert exponentials == [False, False, False, False, True]
+
+
+def test_a_number_that_is_named_data_stays_on_the_host(tmp_path):
+    path = tmp_path / "number.py"
+    path.write_text("import torch\nassert torch.tensor(data=1.0).item() == torch.tensor(1.0).item() == 1.0\n", "utf-8")
+    assert program_of(path).calls
+
+
+@pytest.mark.parametrize("move", ["cuda", "xpu", "openreg"])
+def test_a_model_that_is_moved_to_an_accelerator_stays_on_meta(tmp_path, move):
+    import openreg_ops  # noqa: F401  (the method openreg() exists with the device)
+
+    path = tmp_path / "moved.py"
+    path.write_text(
+        f"import torch\nmodel = torch.nn.Linear(4, 4).{move}()\nmodel(torch.rand(2, 4).{move}())\n", "utf-8"
+    )
+    assert "aten::addmm" in [call.name for call in program_of(path).calls]
+
+
+BRACKETS = """
+import torch
+
+NAME = "a"
+model = torch.nn.Sequential()
+model.add_module("[red]", torch.nn.Linear(64, 64))
+
+
+def step():
+    model(torch.rand(8, 64))
+"""
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path, capsys):
+    chip, model = tmp_path / "chip[bold].toml", tmp_path / "model.py"
+    text = (FOLDER / "h100.toml").read_text("utf-8")
+    chip.write_text(text.replace('title = "NVIDIA H100 SXM 80 GB"', 'title = "Chip [rev b]"'), "utf-8")
+    model.write_text(BRACKETS, "utf-8")
+    assert run("run", model, "--device", chip) == 0
+    out = capsys.readouterr().out
+    assert "Chip [rev b]: inference" in out
+    assert "on chip[bold]" in out
+    assert "Sequential.[red]" in out
+    assert run("run", model, "--device", chip, "--on", "openreg") == 0
+    assert "Chip [rev b]: one step" in capsys.readouterr().out
+    assert run("compare", model, "--device", chip, "--what-if", "set:NAME=[italic]") == 0
+    assert "chip[bold], set:NAME=[italic]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "graph=2", "compute=0", "compute=nan", "devices=0", "dtype=float33", "set:X=", "set:=3", "set:a-b=1"],
+)
 def test_a_what_if_that_makes_no_sense_is_refused(text):
     with pytest.raises(what_if.WhatIfError, match="is no what-if"):
         what_if.parse(text)

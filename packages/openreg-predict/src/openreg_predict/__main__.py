@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 from openreg_predict import commands
@@ -74,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> None:
     chip = load(options.device)
     if options.on == "openreg":
+        if options.roofline:
+            raise ScriptError("--roofline draws a prediction, and --on openreg makes none; give one of them")
+        if options.assume is not None:
+            raise ScriptError("--assume replaces values that --on openreg has; give one of them")
         commands.run_on_device(options.script, chip, options.trace, options.json)
         return
     if options.trace:
@@ -88,12 +91,13 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    @lru_cache
-    def recorded(values: tuple[tuple[str, object], ...]) -> Program:
-        return program_of(options.script, dict(values), options.assume)
+    recorded: dict[str, Program] = {}
 
     def program(values: dict[str, object]) -> Program:
-        return recorded(tuple(values.items()))
+        key = repr(values)  # lists are no keys, and 1 and True are the same one
+        if key not in recorded:
+            recorded[key] = program_of(options.script, values, options.assume)
+        return recorded[key]
 
     changes = [parse(text) for text in options.what_if]
     found = []

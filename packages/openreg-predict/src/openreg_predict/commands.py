@@ -57,7 +57,7 @@ def run_on_device(path: str, chip: Description, trace_file: str | None, as_json:
         document = {"device": chip.name, "seconds": run.seconds, "host_seconds": run.host_seconds, "engines": engines}
         print(json.dumps({**document, "peak_bytes": run.peak, "validated": None, "no_rule": run.without_rule()}))
         return
-    console = Console()
+    console = Console(markup=False)  # titles of chips and names of operators are the user's
     console.print(
         f"{chip.title}: one step {show_time(run.seconds)}, host {show_time(run.host_seconds)}", highlight=False
     )

@@ -31,24 +31,27 @@ def show(prediction: Prediction, console: Console | None = None) -> None:
     console = console or Console()
     chip, program = prediction.chip, prediction.program
     low, high = prediction.range
-    console.print(f"{chip.title}: {prediction.mode}, {prediction.dtype}", highlight=False, soft_wrap=True)
-    console.print(
+    _print_line(console, f"{chip.title}: {prediction.mode}, {prediction.dtype}")
+    _print_line(
+        console,
         f"one step {show_time(prediction.seconds)} (from {show_time(low)} to {show_time(high)}), bound by "
         f"{prediction.bound}; device {show_time(prediction.device_seconds)}, host {show_time(prediction.host_seconds)}",
-        highlight=False,
-        soft_wrap=True,
     )
-    console.print(
+    _print_line(
+        console,
         f"peak memory {show_bytes(program.peak)} of {show_bytes(chip.memory_size.value)}: "
         f"{'fits' if prediction.fits else 'does not fit'}",
-        highlight=False,
-        soft_wrap=True,
     )
-    console.print(prediction.error_text(), highlight=False, soft_wrap=True)
+    _print_line(console, prediction.error_text())
     for note in prediction.notes():
-        console.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
+        _print_line(console, f"note: {note}")
     for title, parts in (("operator", prediction.by_operator()), ("module", prediction.by_module())):
-        console.print(_breakdown(title, parts, prediction.device_seconds))
+        console.print(_breakdown(title, parts, prediction.device_seconds), markup=False)
+
+
+def _print_line(console: Console, text: str) -> None:
+    """Prints a line as it is: a title or name of the user's with brackets, such as "Chip [rev b]", is no markup."""
+    console.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
 def _breakdown(title: str, parts: Sequence[TimeBreakdown], total: float) -> Table:
@@ -78,7 +81,7 @@ def show_comparison(predictions: Sequence[tuple[str, Prediction]], console: Cons
             "yes" if item.fits else "no",
             f"mean {error.mean:.1%}" if error else "not validated",
         )
-    (console or Console()).print(table)
+    (console or Console()).print(table, markup=False)
 
 
 def as_document(prediction: Prediction) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def show_validation(
     for item in (item for item in summaries if item.method in PREDICTION_METHODS):
         errors = (f"{value:.1%}" for value in (item.mean, item.median, item.percentile_90, item.worst))
         table.add_row(item.device, item.mode, item.method, str(item.count), *errors)
-    console.print(table)
+    console.print(table, markup=False)
     _show_lenders(summaries, console)
     table = Table("device", "mode", "model", "measured", "predicted", "error")
     for result in results:
@@ -126,13 +129,13 @@ def show_validation(
             case = result.case
             times = show_time(case.seconds), show_time(result.predicted)
             table.add_row(case.device, case.mode, case.name, *times, f"{result.error:+.1%}")
-    console.print(table)
+    console.print(table, markup=False)
     console.print("float32; other dtypes are not validated")
     reasons: dict[str, int] = {}
     for reason in left_out.values():
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items()):
-        console.print(f"left out: {count}, {reason}", highlight=False, soft_wrap=True)
+        _print_line(console, f"left out: {count}, {reason}")
 
 
 def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
@@ -145,7 +148,7 @@ def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
     for method in sorted({item.method for item in lent}):
         own = {(item.device, item.mode): f"{item.mean:.1%}" for item in lent if item.method == method}
         table.add_row(method.removeprefix(LENDER), *(own.get(place, "") for place in sets))
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def draw_roofline(prediction: Prediction, path: str | Path) -> None:

@@ -30,7 +30,7 @@ STEP = "step"  # the name of the function that is recorded
 _OWN = f"{__package__}."  # the start of the names of this package's modules
 # Modules of data loaders, whose tensors stay on the host.
 _HOST_MODULES = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
-_MOVES = ("cuda", "xpu", "npu", "hpu")  # methods that move a tensor to an accelerator
+_MOVES = ("cuda", "xpu", "npu", "hpu")  # methods that move a tensor to another accelerator than openreg
 _DEVICE = re.compile(r"(cuda|openreg|cpu|xpu|mps|npu|hpu|privateuseone)(:\d+)?")
 
 
@@ -55,11 +55,12 @@ class MetaDeviceMode(TorchFunctionMode):
             # A tensor of a number, such as an optimizer's step count, stays on the host and keeps its value, as it does
             # in a program on a real device.
             is_on_host = str(changed.get("device", "cpu")) in ("cpu", "None")
-            is_number = func is torch.tensor and is_on_host and isinstance(args[0], (int, float))
+            data = args[0] if args else changed.get("data")
+            is_number = func is torch.tensor and is_on_host and isinstance(data, (int, float))
             changed["device"] = "cpu" if is_number else "meta"
         changed.pop("pin_memory", None)
         name = getattr(func, "__name__", "")
-        if name in ("cuda", "cpu", "pin_memory") and args and isinstance(args[0], torch.Tensor):
+        if name in (*_MOVES, "openreg", "cpu", "pin_memory") and args and isinstance(args[0], torch.Tensor):
             return args[0]
         if name == "to":
             args = tuple("meta" if _is_device(item) else item for item in args)
@@ -115,7 +116,7 @@ def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             if name in left:
-                node.value = ast.copy_location(ast.Constant(left.pop(name)), node.value)  # type: ignore[arg-type]
+                node.value = ast.copy_location(_expression(left.pop(name)), node.value)
     if left:
         raise ScriptError(
             f"{path} has no plain assignment to {', '.join(left)} at its top level; write for example "
@@ -123,6 +124,13 @@ def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[
         )
     has_step = any(isinstance(node, ast.FunctionDef) and node.name == STEP for node in tree.body)
     return compile(ast.fix_missing_locations(tree), str(path), "exec"), has_step
+
+
+def _expression(value: object) -> ast.expr:
+    """Returns the expression of a value that :func:`ast.literal_eval` has returned. Its source is its ``repr()``."""
+    if isinstance(value, (list, tuple, dict, set)):
+        return ast.parse(repr(value), mode="eval").body
+    return ast.Constant(value)  # type: ignore[arg-type]
 
 
 def program_of(path: str | Path, values: Mapping[str, object] | None = None, assume: float | None = None) -> Program:

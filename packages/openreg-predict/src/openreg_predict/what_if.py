@@ -45,7 +45,7 @@ def parse(text: str) -> WhatIf:
     elif key == "dtype":
         is_known = isinstance(getattr(torch, value, None), torch.dtype)
     else:
-        is_known = key.startswith("set:") and bool(value)
+        is_known = key.startswith("set:") and key.removeprefix("set:").isidentifier() and bool(value)
     if is_known:
         return WhatIf(text, key, value)
     raise WhatIfError(f"{text!r} is no what-if; give one of {FORMS}")
@@ -65,7 +65,7 @@ def setting(change: WhatIf) -> dict[str, object]:
     """
     try:
         value = ast.literal_eval(change.value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):  # TypeError: of {[]: 1}, which cannot be built
         value = change.value
     return {change.key.removeprefix("set:"): value}
 
