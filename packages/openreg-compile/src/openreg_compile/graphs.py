@@ -174,7 +174,7 @@ class _GraphedFunction:
             self._lock.release()
 
     def _is_capturing(self) -> bool:
-        """Returns True if the program captures the stream on which the call would run. Its device need not be current."""
+        """Returns True if the program captures the stream of the call, whose device need not be current."""
         with openreg.device(self._device):
             return openreg.is_current_stream_capturing()
 
