@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import TracebackType
 from typing import ClassVar, Literal
 
@@ -31,8 +32,10 @@ class graph:
     :func:`graph_pool_handle`. ``stream`` is the stream to capture on; by default, all contexts of a device use one
     stream, which this class creates. ``capture_error_mode`` says which threads' blocking calls on the device raise an
     error during the capture: those of all threads (``"global"``), of the thread that captures (``"thread_local"``, and
-    by default) or of none (``"relaxed"``). An exception inside the context ends the capture. The graph then contains
-    the tasks recorded before the exception, or none if the capture was invalidated.
+    by default) or of none (``"relaxed"``). If ``pool`` or ``capture_error_mode`` is ``None``, that of the graph is
+    used. An exception inside the context ends the capture. The graph then contains the tasks recorded before the
+    exception, or none if the capture was invalidated. With ``torch.compiler.config.force_cudagraph_gc``, garbage is
+    collected before the capture.
     """
 
     _side_streams: ClassVar[dict[int, Stream]] = {}
@@ -42,7 +45,7 @@ class graph:
         openreg_graph: torch.accelerator.Graph,
         pool: PoolId | None = None,
         stream: torch.Stream | None = None,
-        capture_error_mode: CaptureErrorMode = "default",
+        capture_error_mode: CaptureErrorMode | None = None,
     ) -> None:
         self._graph = openreg_graph
         self._pool = pool
@@ -59,10 +62,14 @@ class graph:
 
     def __enter__(self) -> None:
         torch.accelerator.synchronize()
+        if torch.compiler.config.force_cudagraph_gc:
+            gc.collect()
         torch.accelerator.empty_cache()
         torch.accelerator.empty_host_cache()
-        self._graph.graph_pool = self._pool
-        self._graph.capture_error_mode = self._mode
+        if self._pool is not None:
+            self._graph.graph_pool = self._pool
+        if self._mode is not None:
+            self._graph.capture_error_mode = self._mode
         self._stream_context.__enter__()
         try:
             self._graph.capture_begin()
