@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from openreg_runtime import _C, openreg
+from openreg_runtime.openreg import _device
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 
@@ -87,8 +88,17 @@ def test_pytorch_refuses_an_unknown_device_too(make):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:0", torch.device("meta")])
 def test_another_type_of_device_is_refused(device):
-    with pytest.raises(ValueError, match="'openreg'"):
-        openreg.set_device(device)
+    expected = rf"expected a device of type 'openreg', but got '{device}'; give an index, 'openreg:N' or None$"
+    for function in (openreg.set_device, openreg.synchronize):
+        with pytest.raises(ValueError, match=expected):
+            function(device)
+
+
+@pytest.mark.covers("module._utils._get_device_index")
+def test_a_device_that_has_to_be_given_is_not_none():
+    with pytest.raises(ValueError, match=r"but got None; give an index or 'openreg:N'$"):
+        openreg._utils._get_device_index(None)
+    assert openreg._utils._get_device_index(None, optional=True) == openreg.current_device()
 
 
 @pytest.mark.parametrize("device", [1, "openreg:1", torch.device("openreg:1"), torch.device("openreg", 1)])
@@ -178,6 +188,7 @@ def test_the_capability_lists_dtypes_that_kernels_take():
     assert {torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4} <= set(dtypes)
     assert not {torch.bits8, torch.uint4} & set(dtypes)
     assert openreg.is_bf16_supported()
+    assert openreg.is_bf16_supported(including_emulation=False)
 
 
 @pytest.mark.covers("module.can_device_access_peer")
@@ -211,3 +222,29 @@ def test_a_location_to_load_to_means_the_current_device_unless_it_has_a_number()
     assert torch.serialization._validate_device("openreg", "openreg") == torch.device("openreg:1")
     with pytest.raises(RuntimeError, match="map_location"):
         torch.serialization._validate_device("openreg:5", "openreg")
+
+
+@pytest.mark.covers("module._lazy_init")
+def test_a_thread_waits_for_the_deferred_functions_that_another_one_runs():
+    running, may_end, order = threading.Event(), threading.Event(), []
+
+    def deferred():
+        running.set()
+        may_end.wait()
+        openreg._lazy_init()  # as the first use of the device in the function does
+        order.append("function")
+
+    def use_first():
+        openreg._lazy_init()
+        order.append("use")
+
+    _device._queued_calls.append(deferred)
+    threads = [threading.Thread(target=openreg._lazy_init), threading.Thread(target=use_first)]
+    threads[0].start()
+    running.wait()
+    threads[1].start()
+    threads[1].join(0.2)  # without the lock it ends here
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["function", "use"]

@@ -7,6 +7,7 @@ device. For an index out of range, functions raise RuntimeError, which names the
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,16 +29,21 @@ class DeviceProperties(NamedTuple):
     minor: int
 
 
-def unchecked_device_index(device: DeviceLike) -> int:
-    """Returns the index of a device argument, in range or not. Raises ValueError for another type of device."""
+def unchecked_device_index(device: DeviceLike, optional: bool = True) -> int:
+    """Returns the index of a device argument, in range or not.
+
+    Raises ValueError for another type of device, and for ``None`` unless ``optional``.
+    """
     if isinstance(device, int):
         return device
-    if device is None:
+    if device is None and optional:
         return current_device()
-    device = torch.device(device)
-    if device.type != "openreg":
-        raise ValueError(f"expected a device of type 'openreg', but got {str(device)!r}")
-    return current_device() if device.index is None else device.index
+    if device is None or torch.device(device).type != "openreg":
+        forms = "an index, 'openreg:N' or None" if optional else "an index or 'openreg:N'"
+        got = device if device is None else repr(str(device))
+        raise ValueError(f"torch.openreg: expected a device of type 'openreg', but got {got}; give {forms}")
+    index = torch.device(device).index
+    return current_device() if index is None else index
 
 
 def device_index(device: DeviceLike) -> int:
@@ -79,16 +85,21 @@ def init() -> None:
 
 # The functions that lazy_call() has deferred until initialization.
 _queued_calls: list[Callable[[], object]] = []
+# Held while they run. Reentrant, because they may use the device. A forked child never waits for it: if the device is
+# initialized in the parent, lazy_init() raises in the child before.
+_queue_lock = threading.RLock()
 
 
 def lazy_init() -> None:
     """Initializes the device, if that has not been done, and runs the functions of :func:`lazy_call`.
 
-    Raises RuntimeError in a forked child of a process that used the device.
+    If another thread runs them, returns after that. Raises RuntimeError in a forked child of a process that used the
+    device.
     """
     _C._init()
-    while _queued_calls:
-        _queued_calls.pop(0)()
+    with _queue_lock:
+        while _queued_calls:
+            _queued_calls.pop(0)()
 
 
 def lazy_call(function: Callable[[], object]) -> None:
@@ -191,8 +202,8 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
     return _C._can_access_peer(device_index(device), device_index(peer_device))
 
 
-def is_bf16_supported() -> bool:
-    """Returns True, because kernels always support bfloat16."""
+def is_bf16_supported(including_emulation: bool = True) -> bool:  # noqa: ARG001
+    """Returns True, because kernels always support bfloat16, without emulation."""
     return torch.bfloat16 in get_device_capability()["supported_dtypes"]
 
 

@@ -11,6 +11,4 @@ def _get_device_index(device: DeviceLike, optional: bool = False) -> int:
 
     Does not check the range, because PyTorch does that and names ``map_location`` in its error.
     """
-    if device is None and not optional:
-        raise ValueError("expected a device of type 'openreg', but got None")
-    return unchecked_device_index(device)
+    return unchecked_device_index(device, optional)
