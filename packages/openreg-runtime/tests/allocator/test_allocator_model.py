@@ -144,5 +144,19 @@ def test_an_address_is_deleted_once_and_only_by_who_got_it():
 def test_a_stream_of_another_device_or_of_no_kind_is_refused():
     with pytest.raises(ValueError, match=r"openreg:1.*openreg:0"):
         openreg.caching_allocator_alloc(8, 0, torch.Stream("openreg:1"))
-    with pytest.raises(TypeError, match="stream_id"):
+    with pytest.raises(ValueError, match=r"openreg:1.*openreg:0"):
+        openreg.caching_allocator_alloc(8, 0, openreg.Stream(1).native_handle)
+    with pytest.raises(RuntimeError, match="stream 0x1000 does not exist"):
+        openreg.caching_allocator_alloc(8, 0, 4096)
+    with pytest.raises(TypeError, match="native_handle"):
         openreg.caching_allocator_alloc(8, 0, "fast")
+
+
+@pytest.mark.covers("module.caching_allocator_alloc")
+@pytest.mark.parametrize("is_default", [False, True])
+def test_a_number_is_the_handle_of_a_stream_and_0_that_of_the_default_stream(is_default):
+    stream = openreg.default_stream(1) if is_default else openreg.Stream(1)
+    address = openreg.caching_allocator_alloc(3000, 1, 0 if is_default else stream.native_handle)
+    (segment,) = [segment for segment in segments_of(1) if address in in_use([segment])]
+    assert segment["stream"] == stream.stream_id
+    openreg.caching_allocator_delete(address)

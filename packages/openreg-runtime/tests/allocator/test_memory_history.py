@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The allocator records its history, and PyTorch's viewer reads its snapshots."""
 
+import inspect
 import pickle
 import threading
 import time
@@ -115,6 +116,27 @@ def test_the_context_says_for_what_stacks_are_kept(context, kept):
     found |= {"block" for block in blocks if "allocate_here" in functions(block)}
     assert found == kept
     assert kept_alive.nbytes() == 3000
+
+
+@pytest.mark.covers("module.memory._record_memory_history", "module.memory._snapshot", "module.memory._dump_snapshot")
+@pytest.mark.parametrize("name", ["_record_memory_history", "_snapshot", "_dump_snapshot"])
+def test_the_parameters_are_those_of_cuda_in_their_order(name):
+    ours, cudas = (inspect.signature(getattr(module, name)) for module in (openreg.memory, torch.cuda.memory))
+    given = [(one.name, one.default) for one in cudas.parameters.values()]
+    # The last one of _record_memory_history() came with torch 2.15.
+    assert [(one.name, one.default) for one in ours.parameters.values()][: len(given)] == given
+
+
+def test_options_that_nothing_here_records_are_refused(tmp_path):
+    record(compile_context=False, global_record_annotations=False)
+    assert openreg.memory._snapshot(device=0)["segments"] == openreg.memory._snapshot("openreg:1", False)["segments"]
+    openreg.memory._dump_snapshot(tmp_path / "snapshot", augment_with_fx_traces=False)
+    for option in ("compile_context", "global_record_annotations", "record_pinned_host_memory"):
+        with pytest.raises(NotImplementedError, match=f"_record_memory_history: {option}=True is not supported"):
+            record(**{option: True})
+    for call in (openreg.memory._snapshot, openreg.memory._dump_snapshot):
+        with pytest.raises(NotImplementedError, match="augment_with_fx_traces=True is not supported"):
+            call(augment_with_fx_traces=True)
 
 
 def test_state_alone_keeps_no_list():

@@ -130,6 +130,14 @@ def test_every_pool_has_an_id_of_its_own():
     assert _C._make_pool_id(True)[1] == 0
 
 
+@pytest.mark.covers("module.MemPool")
+def test_options_of_cudas_pools_are_accepted_where_they_change_nothing():
+    assert openreg.MemPool(None, use_on_oom=False, no_split=False).snapshot() == []
+    for option in ({"allocator": object()}, {"use_on_oom": True}, {"no_split": True}):
+        with pytest.raises(NotImplementedError, match=f"MemPool: {next(iter(option))}=.*leave out"):
+            openreg.MemPool(**option)
+
+
 def test_what_does_not_fit_together_is_refused():
     pool = openreg.MemPool()
     with pytest.raises(RuntimeError, match=r"memory pool \(0, \d+\) of openreg:0"):

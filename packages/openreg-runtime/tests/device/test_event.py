@@ -133,6 +133,13 @@ def test_events_are_not_shared_between_processes(share):
         share()
 
 
+@pytest.mark.covers("module.Event")
+def test_a_graph_records_no_external_event():
+    assert openreg.Event(external=False).query()
+    with pytest.raises(NotImplementedError, match="leave out external=True"):
+        openreg.Event(external=True)
+
+
 @KINDS
 def test_events_of_two_devices_have_no_time_between_them(make):
     start, end = make(enable_timing=True), make(enable_timing=True)

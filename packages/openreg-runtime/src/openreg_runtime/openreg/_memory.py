@@ -141,22 +141,25 @@ def caching_allocator_alloc(size: int, device: DeviceLike = None, stream: torch.
     """Allocates memory for tasks of a stream and returns its address, for other frameworks.
 
     The caller owns the memory and releases it with :func:`caching_allocator_delete`. ``stream`` is a stream of the
-    device, its ``stream_id``, or ``None`` for the current stream. Raises ValueError for a stream of another device, and
-    TypeError for any other object.
+    device, its ``native_handle``, 0 for the default stream, or ``None`` for the current stream. Raises ValueError for a
+    stream of another device, RuntimeError for an unknown handle, and TypeError for any other object.
     """
     index = device_index(device)
     if stream is None:
         stream = current_stream(index)
     if isinstance(stream, torch.Stream):
-        if stream.device != torch.device("openreg", index):
-            raise ValueError(
-                f"caching_allocator_alloc: the stream belongs to {stream.device}, but memory of openreg:{index} was "
-                "requested; pass a stream of that device"
-            )
-        stream = stream.stream_id
-    if not isinstance(stream, int):
-        raise TypeError(f"caching_allocator_alloc: expected a stream or its stream_id, but got {stream!r}")
-    return _C._raw_allocate(size, index, stream)
+        stream_id, owner = stream.stream_id, stream.device
+    elif isinstance(stream, int):
+        stream_id, owner_index = _C._stream_from_handle(stream) if stream != 0 else (0, index)
+        owner = torch.device("openreg", owner_index)
+    else:
+        raise TypeError(f"caching_allocator_alloc: expected a stream or its native_handle, but got {stream!r}")
+    if owner != torch.device("openreg", index):
+        raise ValueError(
+            f"caching_allocator_alloc: the stream belongs to {owner}, but memory of openreg:{index} was "
+            "requested; pass a stream of that device"
+        )
+    return _C._raw_allocate(size, index, stream_id)
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:

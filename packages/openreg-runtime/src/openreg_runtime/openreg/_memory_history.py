@@ -32,7 +32,10 @@ def _record_memory_history(
     max_entries: int = sys.maxsize,
     device: DeviceLike = None,
     clear_history: bool = False,
+    compile_context: bool = False,
+    global_record_annotations: bool = False,
     skip_actions: Sequence[str] | None = None,
+    record_pinned_host_memory: bool = False,
 ) -> None:
     """Starts or stops recording actions of the allocator (source: ``torch.cuda.memory._record_memory_history``).
 
@@ -45,9 +48,14 @@ def _record_memory_history(
     - ``device``: the device to record; ``None`` stands for all devices.
     - ``clear_history``: True drops the actions recorded so far.
     - ``skip_actions``: the kinds of actions that are not recorded.
+    - ``compile_context``, ``global_record_annotations``, ``record_pinned_host_memory``: True raises
+      NotImplementedError, because the allocator records none of them.
 
     Raises ValueError for any other value; the message names the accepted ones.
     """
+    _refuse("_record_memory_history", "compile_context", compile_context)
+    _refuse("_record_memory_history", "global_record_annotations", global_record_annotations)
+    _refuse("_record_memory_history", "record_pinned_host_memory", record_pinned_host_memory)
     _check("enabled", enabled, (None, "state", "all"))
     _check("context", context, tuple(_CONTEXTS))
     _check("stacks", stacks, ("python", "all"))
@@ -70,17 +78,25 @@ def _record_memory_history(
             )
 
 
-def _snapshot() -> dict[str, Any]:
-    """Returns the segments of all devices, the recorded actions of each device, and the allocator's settings."""
+def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """Returns the segments of all devices, the recorded actions of each device, and the allocator's settings.
+
+    ``device`` has no effect, as in ``torch.cuda.memory._snapshot``. ``augment_with_fx_traces=True`` raises
+    NotImplementedError.
+    """
+    device_index(device)
+    _refuse("_snapshot", "augment_with_fx_traces", augment_with_fx_traces)
     result = _C._memory_snapshot(_NO_POOL, True)
     result["allocator_settings"] = _allocator_settings()
     result["external_annotations"] = []  # annotations of PyTorch's profiler, which only CUDA collects
     return result
 
 
-def _dump_snapshot(filename: str | os.PathLike[str] = "dump_snapshot.pickle") -> None:
+def _dump_snapshot(
+    filename: str | os.PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
     """Writes the result of :func:`_snapshot` to a file, with pickle."""
-    Path(filename).write_bytes(pickle.dumps(_snapshot()))
+    Path(filename).write_bytes(pickle.dumps(_snapshot(augment_with_fx_traces=augment_with_fx_traces)))
 
 
 def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
@@ -122,3 +138,9 @@ def _check(name: str, value: object, accepted: tuple[object, ...]) -> None:
     if value not in accepted:
         expected = ", ".join(map(repr, accepted))
         raise ValueError(f"_record_memory_history: expected {name} to be one of {expected}, but got {value!r}")
+
+
+def _refuse(function: str, name: str, value: bool) -> None:
+    """Raises NotImplementedError for an option of ``torch.cuda.memory`` that this device has not."""
+    if value:
+        raise NotImplementedError(f"{function}: {name}={value!r} is not supported on openreg devices; leave out {name}")

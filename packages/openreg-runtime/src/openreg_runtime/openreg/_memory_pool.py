@@ -16,10 +16,17 @@ class MemPool:
     """A private pool of memory, which serves only allocations inside :func:`use_mem_pool` (``torch.cuda.MemPool``).
 
     The memory is released after the object and the tensors in the pool were deleted: by the next
-    :func:`torch.openreg.empty_cache`, or by an allocation for which the free memory does not suffice.
+    :func:`torch.openreg.empty_cache`, or by an allocation for which the free memory does not suffice. Raises
+    NotImplementedError for an ``allocator`` of one's own, ``use_on_oom=True`` and ``no_split=True``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
+        options = {"allocator": allocator, "use_on_oom": use_on_oom, "no_split": no_split}
+        for name, value in options.items():
+            if value:
+                raise NotImplementedError(
+                    f"MemPool: {name}={value!r} is not supported on openreg devices; leave out {name}"
+                )
         self._id = _C._make_pool_id(False)
         self._devices: list[int] = []
         for device in range(device_count()):
@@ -27,7 +34,7 @@ class MemPool:
             self._devices.append(device)
 
     def __del__(self) -> None:
-        for device in self._devices:
+        for device in getattr(self, "_devices", ()):  # absent if the constructor raised
             _C._release_pool(device, self._id)
 
     @property

@@ -88,10 +88,18 @@ class Event(torch.Event, metaclass=_EventType):
     ``Event(...)`` returns a plain ``torch.Event`` of this device, because methods of ``torch.Stream`` and
     ``torch.Event`` reject subclasses. ``isinstance()`` nevertheless accepts it as an instance of this class. Classes
     derived from this class have real instances. ``blocking`` has no effect. Events cannot be shared between processes,
-    so ``interprocess=True`` and ``ipc_handle()`` raise NotImplementedError.
+    so ``interprocess=True`` and ``ipc_handle()`` raise NotImplementedError, and so does ``external=True``, because a
+    graph has no nodes that record events or wait for them.
     """
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> Event:
+        if external:
+            raise NotImplementedError(
+                "Event: a graph of an openreg device records no external events; leave out external=True, and record "
+                "the event before or after the replay"
+            )
         if interprocess:
             raise NotImplementedError(
                 "events of openreg devices cannot be shared between processes; call synchronize() on the event and "
