@@ -293,3 +293,22 @@ def test_a_child_that_takes_its_report_away_is_read_all_the_same(monkeypatch):
     monkeypatch.setattr(children, "_START", gone)
     outcome = children.run(REQUEST, children.os.environ, 600)
     assert outcome.value("probe guard.getDevice") is True
+
+
+RENAMES = """
+import contextlib, os
+def rename():
+    with contextlib.suppress(OSError):  # Windows refuses it, so that nothing is lost there
+        os.rename(sys.argv[2], sys.argv[2] + ".moved")
+child._StepRunner._import_torch = staticmethod(rename)
+child._describe_backend = lambda device: {"backend": device, "module": True, "present": True}
+child.main(*sys.argv[2:])
+"""
+
+
+def test_a_child_whose_report_is_renamed_goes_on_in_it(monkeypatch):
+    monkeypatch.setattr(children, "_START", children._START.replace("child.main(*sys.argv[2:])", RENAMES))
+    outcome = children.run(replace(REQUEST, probe=False), children.os.environ, 600)
+    assert outcome.value("import colorsys").endswith("colorsys.py")
+    assert outcome.value("device")["backend"] == "toaster"
+    assert answers.END not in outcome.steps

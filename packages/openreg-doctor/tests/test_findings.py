@@ -9,9 +9,10 @@ import torch
 
 from openreg_doctor import checks, table
 from openreg_doctor.backend import DeclaredBackend, Package, Setting
+from openreg_doctor.checks import attributes
 from openreg_doctor.children import ChildResults, StepResult
 from openreg_doctor.examination import Examination, Order
-from openreg_doctor.probes import child, interfaces, registrations
+from openreg_doctor.probes import child, interfaces, registrations, trial
 from openreg_doctor.probes.request import CannotCheck, Request
 
 GROUPS = table.read()
@@ -63,7 +64,9 @@ def findings_of(device, step, anchor=STEPS["done"]):
         "properties": step if step is not STEPS["done"] else None,
     }
     backend = KETTLE if device == KETTLE.device else None
-    examined = Examination(Order(device), GROUPS, outcome(**probes), ChildResults(), backend=backend)
+    results = outcome(**probes)
+    results.steps["device"] = StepResult("device", {"backend": device, "module": True, "present": True})
+    examined = Examination(Order(device), GROUPS, results, ChildResults(), backend=backend)
     return [item for section in checks.run(examined) for item in section.findings]
 
 
@@ -114,6 +117,38 @@ def test_an_operator_that_nothing_serves_is_reported_with_what_it_costs():
     found = {item.check: item for item in findings if item.check.startswith("operators.overload.")}
     assert found["operators.overload.aten::x"].costs == "a call raises NotImplementedError"
     assert found["operators.overload.aten::x.out"].fix == "register a kernel of aten::x.out for PrivateUse1"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_device_module_is_missing_where_a_child_says_so_and_not_where_a_name_of_it_does_not_exist(exists):
+    results = outcome(attributes=StepResult("", {"is_available": "missing (the toaster does not exist)"}))
+    results.steps["device"] = StepResult("device", {"backend": "toaster", "module": exists, "present": True})
+    examined = Examination(Order("toaster"), GROUPS, results, ChildResults())
+    assert [item.check for item in attributes.check(examined)] == ["module.is_available" if exists else "module"]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (NotImplementedError(), "NotImplementedError"),
+        (NotImplementedError("add\nis missing"), "NotImplementedError: add"),
+    ],
+)
+def test_an_error_is_named_also_if_it_has_no_text(error, line):
+    class Leaf:
+        def requires_grad_(self):
+            return self
+
+        def __mul__(self, factor):
+            raise error
+
+    def operator():
+        raise error
+
+    operator._schema = SimpleNamespace(arguments=[])
+    with pytest.raises(CannotCheck, match=f"needs more operators: {line}$"):
+        registrations.EXERCISES["registration.a backward pass"](SimpleNamespace(first="cpu", tensor=Leaf))
+    assert set(trial._autocast(operator, SimpleNamespace(name="cpu"), (2, 2)).values()) == {line}
 
 
 def test_what_a_failing_backward_pass_hides_names_the_check_that_tells_why():

@@ -28,7 +28,8 @@ def check(examination: Examination) -> Iterator[Finding]:
         return
     faults = step.value
     rows = [row for group in examination.groups if group.key == "module" for row in group.rows]
-    if "does not exist" in next(iter(faults.values()), ""):
+    described = examination.results.value("device")
+    if described is not None and not described["module"]:
         yield Finding(
             "module",
             "problem",

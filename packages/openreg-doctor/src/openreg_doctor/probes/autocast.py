@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import torch
 
 from .device import ProbedDevice, has_kernel
+from .error_text import first_line
 from .request import CannotCheck
 
 # The dtypes of an operator's tensors, repeated if it has more tensors.
@@ -123,8 +124,7 @@ def _call(device: ProbedDevice, operator: Any, types: tuple[torch.dtype, ...]) -
     except _ReachedError as reached:
         return {"given": made, "called": reached.called, "types": reached.types, "dtypes": reached.dtypes}
     except Exception as error:
-        text = str(error).splitlines()[0] if str(error) else ""
-        return {"given": made, "error": f"{type(error).__name__}: {text}"}
+        return {"given": made, "error": first_line(error)}
     return {"given": made}
 
 

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +34,17 @@ def main(report: str, request: str, succeeded: str) -> None:
     data = json.loads(request)
     for name in ("imports", "row_keys", "attributes"):
         data[name] = tuple(data[name])
-    runner = _StepRunner(Path(report), Request(**data), json.loads(succeeded))
-    runner.run()
-    runner.finish()
-    os._exit(0)  # skips the finalization of torch and Python, which takes most of a second
+    with Path(report).open("ab", buffering=0) as stream:  # once, because the backend's code may rename or delete it
+        runner = _StepRunner(stream, Request(**data), json.loads(succeeded))
+        runner.run()
+        runner.finish()
+        os._exit(0)  # skips the finalization of torch and Python, which takes most of a second
 
 
 class _StepRunner:
     """Runs the steps of a request, and writes a line to the report before and after each one."""
 
-    def __init__(self, report: Path, request: Request, succeeded: Mapping[str, bool]) -> None:
+    def __init__(self, report: RawIOBase, request: Request, succeeded: Mapping[str, bool]) -> None:
         self._report = report
         self._request = request
         self._succeeded = dict(succeeded)
@@ -137,8 +139,7 @@ class _StepRunner:
         return done
 
     def _write(self, line: str) -> None:
-        with self._report.open("ab", buffering=0) as stream:
-            stream.write(f"{line}\n".encode())  # one write, because forked processes may write too
+        self._report.write(f"{line}\n".encode())  # one write, because forked processes may write too
 
     @staticmethod
     def _import_torch() -> dict[str, Any]:

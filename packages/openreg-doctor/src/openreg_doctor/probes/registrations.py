@@ -14,6 +14,7 @@ import torch
 import torch.utils.dlpack
 
 from .device import ProbedDevice, has_kernel
+from .error_text import first_line
 from .request import CannotCheck
 
 # The operators without which no tensor can be created, viewed, copied or read.
@@ -127,7 +128,7 @@ def _backward(device: ProbedDevice) -> None:
     try:
         (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
     except NotImplementedError as error:
-        raise CannotCheck(f"needs more operators: {str(error).splitlines()[0]}") from error
+        raise CannotCheck(f"needs more operators: {first_line(error)}") from error
 
 
 def _byteswap(device: ProbedDevice) -> None:
@@ -155,7 +156,7 @@ def _jagged_attention(device: ProbedDevice) -> None:
         offsets = torch.tensor([0, 2]).to(device.first)
         rows = torch.nested.nested_tensor_from_jagged(values, offsets, min_seqlen=2, max_seqlen=2).transpose(1, 2)
     except NotImplementedError as error:
-        raise CannotCheck(f"needs more operators: {str(error).splitlines()[0]}") from error
+        raise CannotCheck(f"needs more operators: {first_line(error)}") from error
     torch.nn.functional.scaled_dot_product_attention(rows, rows, rows, is_causal=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .device import ProbedDevice
+from .error_text import first_line
 
 # The shape of all tensor operands; these are tried in order.
 _SHAPES = ((2, 2), (2,), (1, 2, 4, 4))
@@ -46,7 +47,8 @@ def run(device: ProbedDevice, name: str) -> dict[str, Any]:
             error = error or caught
             continue
         return {"calls": calls, "shape": list(shape), "autocast": _autocast(operator, device, shape)}
-    return {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
+    assert error is not None  # of the first shape
+    return {"error": first_line(error)}
 
 
 def _arguments(operator: Any, device: ProbedDevice, shape: tuple[int, ...], dtype: torch.dtype) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def _autocast(operator: Any, device: ProbedDevice, shape: tuple[int, ...]) -> di
             with torch.autocast(device.name, dtype=torch.float16):
                 output = operator(**arguments)
         except Exception as error:
-            result[str(dtype)] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            result[str(dtype)] = first_line(error)
             continue
         tensors = output if isinstance(output, (list, tuple)) else [output]  # some operators return a number
         result[str(dtype)] = ", ".join(str(t.dtype) for t in tensors if isinstance(t, torch.Tensor))
