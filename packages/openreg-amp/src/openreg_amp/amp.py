@@ -14,7 +14,7 @@ _DEVICE_TYPE = "openreg"
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Returns the dtypes that ``torch.autocast("openreg", dtype=...)`` accepts. The first one is the default."""
+    """Returns the dtypes that ``torch.autocast("openreg", dtype=...)`` accepts."""
     return [torch.float16, torch.bfloat16]
 
 
