@@ -136,6 +136,15 @@ def test_members_that_are_not_contiguous():
     torch.testing.assert_close((matrix @ torch.eye(2, device=DEVICE)).cpu(), 2 * torch.eye(2))
 
 
+def test_a_product_of_values_that_are_not_sorted_by_columns():
+    """Each value meets the element at its own place. The CPU's product loses values of such a matrix."""
+    crow, columns, values = (torch.tensor(each, device=DEVICE) for each in ([0, 2], [1, 0], [3.0, 5.0]))
+    x = torch.sparse_csr_tensor(crow, columns, values, (1, 2))
+    numbers = torch.tensor([[10.0, 100.0]], device=DEVICE)
+    for result in (x * numbers, numbers * x):
+        assert result.to_dense().tolist() == [[50.0, 300.0]]
+
+
 # Showing and saving
 
 

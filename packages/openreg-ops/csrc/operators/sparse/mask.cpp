@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Masks of tensors by sparse tensors, and products of a CSR tensor and a strided one, which have the elements of the
 // former. The results have the indices of the mask or the CSR tensor, so no operator blocks.
+#include <ATen/ops/_convert_indices_from_csr_to_coo.h>
+#include <ATen/ops/index.h>
+#include <ATen/ops/mul.h>
+
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
 
@@ -78,8 +82,17 @@ bool masks(const at::Tensor& sparse, const at::Tensor& strided) {
          sparse.crow_indices().dim() == 1;
 }
 
-// Multiplies a CSR matrix by a strided tensor through sparse_mask(). PyTorch's function would convert the strided
-// tensor to CSR and both to COO, and then intersect their indices.
+// Multiplies each value by the element of `strided` at its place. The places are in the order of the values, which need
+// not be sorted by columns.
+void multiply_kernel(const at::Tensor& rows, const at::Tensor& columns, const at::Tensor& values,
+                     const at::Tensor& strided, at::Tensor& products) {
+  check_compressed_indices(rows, columns.size(-1), 0);
+  const at::Tensor places = at::_convert_indices_from_csr_to_coo(rows, columns);
+  at::mul_out(products, at::index(strided, {places.select(0, 0), places.select(0, 1)}), values);
+}
+
+// Multiplies a CSR matrix by a strided tensor, in one launch. PyTorch's function would convert the strided tensor to
+// CSR and both to COO, and then intersect their indices.
 at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
   const c10::Device device = device_of(op::mul_Tensor::name, self, other);
   check_same_device_or_scalar(op::mul_Tensor::name, device, self, other);
@@ -88,8 +101,11 @@ at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
     return call_host_composite<op::mul_Tensor>(kCompressed, self, other);
   }
   const at::Tensor& sparse = is_sparse(self) ? self : other;
-  const at::Tensor result = (is_sparse(self) ? other : self).sparse_mask(sparse);
-  result.values().mul_(sparse.values());
+  const at::Tensor& strided = is_sparse(self) ? other : self;
+  at::Tensor result = empty_of_pattern(sparse, sparse.scalar_type(), at::kLong);
+  const SparseComponents components = sparse_components(sparse);
+  launch({op::mul_Tensor::name}, device, &multiply_kernel, components[0], components[1], components[2], strided,
+         sparse_components(result)[2]);
   return result;
 }
 
