@@ -45,19 +45,20 @@ void permutation(at::Tensor& out, runtime::PhiloxState start) {
 
 // Draws a uniform number for each draw, and finds its category by a search in the running sums of the weights.
 void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runtime::PhiloxState start) {
-  const at::Tensor sums = at::cumsum(weights.to(at::kDouble), -1).contiguous();
+  const at::Tensor numbers_of_weights = weights.to(at::kDouble).contiguous();
+  const at::Tensor sums = at::cumsum(numbers_of_weights, -1).contiguous();
   const int64_t categories = weights.size(-1);
   const int64_t rows = weights.dim() == 1 ? 1 : weights.size(0);
+  const double* weight = numbers_of_weights.const_data_ptr<double>();
   const double* sum = sums.const_data_ptr<double>();
   for (int64_t row = 0; row < rows; ++row) {
     const double total = sum[row * categories + categories - 1];
     TORCH_CHECK(total > 0 && std::isfinite(total), "invalid multinomial distribution (sum of probabilities ", total,
                 " must be positive and finite)");
-    for (int64_t i = 1; i < categories; ++i) {
-      TORCH_CHECK(sum[row * categories + i] >= sum[row * categories + i - 1],
+    for (int64_t i = 0; i < categories; ++i) {
+      TORCH_CHECK(weight[row * categories + i] >= 0,
                   "invalid multinomial distribution (encountering probability entry < 0)");
     }
-    TORCH_CHECK(sum[row * categories] >= 0, "invalid multinomial distribution (encountering probability entry < 0)");
   }
   const at::Tensor numbers = uniform_doubles({rows, draws}, start);
   at::Tensor chosen = at::empty({rows, draws}, at::kLong);

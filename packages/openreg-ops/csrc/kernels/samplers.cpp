@@ -115,11 +115,19 @@ void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start)
                                   [&] { fill_gamma<scalar_t>(out, shape, start); });
 }
 
-// Divides gamma numbers by their sum.
+// Divides gamma numbers by their sum. Quotients that would round to zero or one in the output's dtype are replaced by
+// the numbers next to these, because both have probability zero, and their logarithms or those of their complements are
+// infinite.
 void dirichlet(const at::Tensor& concentration, at::Tensor& out, runtime::PhiloxState start) {
   at::Tensor samples = at::empty(out.sizes(), out.options().dtype(at::kDouble));
   fill_gamma<double>(samples, concentration, start);
-  out.copy_(samples.div_(samples.sum(-1, true)));
+  samples.div_(samples.sum(-1, true));
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "_sample_dirichlet", [&] {
+    const auto least = static_cast<double>(std::numeric_limits<scalar_t>::min());
+    const auto below_one = 1 - static_cast<double>(std::numeric_limits<scalar_t>::epsilon()) / 2;
+    samples.clamp_(least, below_one);
+  });
+  out.copy_(samples);
 }
 
 }  // namespace openreg::ops::kernels

@@ -270,6 +270,14 @@ def test_random_ranges():
         (lambda: empty(2, dtype=torch.int64).normal_(), "not implemented for 'Long'"),
         (lambda: empty(2, dtype=torch.int64).uniform_(), "not implemented for 'Long'"),
         (lambda: empty(2, dtype=torch.complex64).exponential_(), "has to be a floating one"),
+        (lambda: empty(2).bernoulli_(empty(3).fill_(0.5)), "expanded size"),
+        (lambda: (x := empty(3).fill_(0.5))[1:].bernoulli_(x[:-1]), "memory location"),
+        (lambda: empty(2, dtype=torch.complex64).bernoulli_(empty(2).fill_(0.5)), "not implemented for 'ComplexFloat'"),
+        (lambda: torch.ops.aten.rrelu_with_noise(empty(2), empty(2).double(), 0.1, 0.3, True), "noise has the shape"),
+        (
+            lambda: torch.ops.aten.rrelu_with_noise.out(empty(2), empty(2), 0.1, 0.3, True, out=empty(2).double()),
+            "out has the shape",
+        ),
     ],
 )
 def test_mistakes_are_found_on_the_calling_line_and_draw_nothing(operation, text):

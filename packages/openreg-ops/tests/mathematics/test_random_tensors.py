@@ -160,6 +160,13 @@ def test_dirichlet():
     assert x.mean(0).tolist() == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=0.005)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_dirichlet_gives_neither_zero_nor_one(dtype):
+    x = torch._sample_dirichlet(full(1e-4, 1000, 2, dtype=torch.float64).to(dtype)).cpu()
+    limits = torch.finfo(dtype)
+    assert (x.min().item(), x.max().item()) == (limits.tiny, 1 - limits.eps / 2)
+
+
 def test_distributions_of_torch():
     with torch.device(DEVICE):
         beta = torch.distributions.Beta(torch.tensor(2.0), torch.tensor(6.0))
@@ -184,6 +191,14 @@ def test_permutations(dtype):
         torch.randperm(300, dtype=torch.uint8, device=DEVICE)
 
 
+def test_a_permutation_into_expanded_memory_is_refused_and_draws_nothing():
+    state = torch.openreg.get_rng_state()
+    with pytest.raises(RuntimeError, match=r"more than one element"):
+        torch.randperm(3, out=torch.empty(1, dtype=torch.int64, device=DEVICE).expand(3))
+    assert torch.openreg.get_rng_state().equal(state)
+    torch.openreg.synchronize()
+
+
 def test_multinomial_with_replacement():
     weights = torch.tensor([[0.0, 1.0, 3.0], [2.0, 0.0, 0.0]], device=DEVICE)
     x = torch.multinomial(weights, COUNT, replacement=True).cpu()
@@ -193,6 +208,33 @@ def test_multinomial_with_replacement():
     torch.multinomial(torch.zeros(3, device=DEVICE), 2, replacement=True)
     with pytest.raises(torch.AcceleratorError, match=r"aten::multinomial.*must be positive"):
         torch.openreg.synchronize()
+    torch.openreg.reset_device()
+
+
+def test_multinomial_without_categories(run_python):
+    """In a process of its own, which an engine that reads a category would end."""
+    code = """
+import torch
+import openreg_ops
+weights, out = torch.empty(2, 0, device="openreg"), torch.empty(0, dtype=torch.int64, device="openreg")
+for call in (lambda: torch.multinomial(weights, 2, True), lambda: torch.multinomial(weights, 2, True, out=out)):
+    try:
+        call()
+        torch.openreg.synchronize()
+    except RuntimeError as error:
+        print("at least one category" in str(error))
+"""
+    result = run_python(code)
+    assert result.stdout.split() == ["True", "True"], result.stderr
+
+
+def test_multinomial_with_a_negative_weight_that_no_sum_shows():
+    def draw():
+        torch.multinomial(torch.tensor([1.0, -1e-20], device=DEVICE), 2, replacement=True)
+        torch.openreg.synchronize()
+
+    with pytest.raises(torch.AcceleratorError, match=r"probability entry < 0"):
+        draw()
     torch.openreg.reset_device()
 
 

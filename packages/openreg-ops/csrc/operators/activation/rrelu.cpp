@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Leaky ReLU with a random slope per element.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/gt.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/mul.h>
 
+#include "launch/derivative.h"
 #include "registration/declare.h"
 #include "support/random.h"
 
@@ -24,6 +26,14 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
   if (!training) {
     return at::leaky_relu_out(out, self, (lower.toDouble() + upper.toDouble()) / 2);
   }
+  // Before the generator advances, because the operators below would throw after that.
+  require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "rrelu_with_noise_out_cpu", self.scalar_type());
+  expect_like(kRrelu.name, "noise", noise, self);
+  expect(kRrelu.name, "out", out, out.sizes(), self.scalar_type());
+  at::assert_no_internal_overlap(noise);
+  at::assert_no_internal_overlap(out);
+  at::assert_no_partial_overlap(out, self);
+  at::assert_no_partial_overlap(out, noise);
   noise.uniform_(lower.toDouble(), upper.toDouble(), std::move(generator));
   noise.masked_fill_(at::gt(self, 0), 1);
   return at::mul_out(out, self, noise);

@@ -63,15 +63,17 @@ struct BernoulliTensorKernel {
     TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(p.scalar_type()),
                                 "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(),
                                 "': the probabilities have to be floating-point numbers");
+    require_dtype((dtype_bit(self.scalar_type()) & (kBoolean | kReal)) != 0, "bernoulli_tensor_cpu_self_",
+                  self.scalar_type());
     if (p.device().is_cpu()) {
       const double number = p.item<double>();
       TORCH_CHECK(number >= 0 && number <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", number);
     }
     const CurrentDeviceGuard current(device);
-    const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
     (void)p.expand(self.sizes());  // throws if the shapes do not match
     at::assert_no_partial_overlap(self, p);
-    launch(kBernoulli, device, &kernels::bernoulli_of_tensor, self, p, state);
+    launch(kBernoulli, device, &kernels::bernoulli_of_tensor, self, p,
+           reserve_random(generator, device.index(), self.numel()));
   }
 };
 
@@ -106,16 +108,22 @@ void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t d
          reserve_random(generator, device.index(), out.numel()));
 }
 
+// Throws c10::Error if there is no category to draw from. PyTorch's functions do not check that.
+void check_categories(const at::Tensor& weights, int64_t draws) {
+  TORCH_CHECK(draws <= 0 || weights.dim() == 0 || weights.size(-1) > 0, kMultinomial.name,
+              ": expected probabilities of at least one category to draw from, but got the shape ", weights.sizes());
+}
+
 at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator) {
   const OperandDeviceGuard device(kMultinomial, self);
-  TORCH_CHECK(draws <= 0 || self.dim() == 0 || self.size(-1) > 0, kMultinomial.name, ": expected probabilities of at ",
-              "least one category to draw from, but got the shape ", self.sizes());
+  check_categories(self, draws);
   return at::native::multinomial(self, draws, replacement, std::move(generator));
 }
 
 at::Tensor& multinomial_out(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator,
                             at::Tensor& out) {
   const OperandDeviceGuard device(kMultinomial, self, out);
+  check_categories(self, draws);
   at::assert_no_internal_overlap(out);
   return at::native::multinomial_out(self, draws, replacement, std::move(generator), out);
 }
@@ -130,6 +138,7 @@ at::Tensor& randperm_out(int64_t n, MaybeGenerator generator, at::Tensor& out) {
                  AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kHalf, at::kBFloat16);
   at::native::resize_output(out, {n});
   if (n != 0) {
+    at::assert_no_internal_overlap(out);
     launch(kRandperm, device, &kernels::permutation, out, reserve_random(generator, device.index(), n));
   }
   return out;
