@@ -49,10 +49,11 @@ def test_training_equals_the_cpus(cls, options, form):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("cls", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
-def test_a_learning_rate_in_a_tensor(cls):
+@pytest.mark.parametrize("cls", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad])
+@pytest.mark.parametrize("rate", [0.05, [0.05]], ids=["number", "vector"])
+def test_a_learning_rate_in_a_tensor_on_the_host(cls, rate):
     ours, reference = model().to(DEVICE), model()
-    losses = train(ours, cls(ours.parameters(), lr=torch.tensor(0.05), fused=True), DEVICE)
+    losses = train(ours, cls(ours.parameters(), lr=torch.tensor(rate), fused=True), DEVICE)
     torch.testing.assert_close(losses, train(reference, cls(reference.parameters(), lr=0.05), "cpu"))
 
 

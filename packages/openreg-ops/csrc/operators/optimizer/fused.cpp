@@ -214,6 +214,34 @@ void step(at::TensorList self, Args... args) {
   std::apply([](const auto&... argument) { (argument.put_back(), ...); }, in_order);
 }
 
+// Returns an argument of the overload whose learning rate is a number.
+template <class T>
+const T& as_number(const T& argument) {
+  return argument;
+}
+double as_number(const at::Tensor& rate) {
+  return rate.item<double>();
+}
+
+template <class T>
+bool is_on_host(const T& /*no_rate*/) {
+  return false;
+}
+bool is_on_host(const at::Tensor& rate) {
+  return rate.device().is_cpu();
+}
+
+// The step of the overload whose learning rate is a tensor. Reads a rate on the host now, because the caller may change
+// it before the kernel runs.
+template <auto& kByNumber, auto& kByTensor>
+constexpr auto by_rate = [](const auto&... arguments) {
+  if ((is_on_host(arguments) || ...)) {
+    kByNumber(as_number(arguments)...);
+  } else {
+    kByTensor(arguments...);
+  }
+};
+
 const auto kAdam = unstructured_overload<unchecked, op::_fused_adam_>(cpu::_fused_adam_);
 const auto kAdamTensorLr = unstructured_overload<unchecked, op::_fused_adam__tensor_lr>(cpu::_fused_adam_);
 const auto kAdamW = unstructured_overload<unchecked, op::_fused_adamw_>(cpu::_fused_adamw_);
@@ -232,7 +260,8 @@ bool is_ours(at::ScalarType type) {
   return kEveryType || (OPENREG_TORCH_SGD_SKIPS_16_BITS && at::isReducedFloatingType(type));
 }
 
-// Launches our own kernel and returns true, or returns false if PyTorch's kernel must run.
+// Launches our own kernel and returns true, or returns false if PyTorch's kernel must run. `given_rate` is a learning
+// rate on the device, which replaces that of `arguments`.
 bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
                 MaybeTensor given_rate, MaybeTensor scale, MaybeTensor found_inf) {
   if (!is_ours(self[0].scalar_type())) {
@@ -285,10 +314,9 @@ void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, doub
 void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
                    double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
                    bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
-  const bool on_host = lr.device().is_cpu();  // read now, because the caller may change it
   const auto arguments =
-      numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
-  if (!launch_sgd(self, grads, momenta, arguments, on_host ? std::nullopt : std::optional(lr), grad_scale, found_inf)) {
+      numbers(weight_decay, momentum, /*learning_rate=*/0, dampening, nesterov, maximize, is_first_step);
+  if (!launch_sgd(self, grads, momenta, arguments, lr, grad_scale, found_inf)) {
     kSgdTensorLr(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
                  grad_scale, found_inf);
   }
@@ -296,17 +324,18 @@ void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList mom
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_fused_adam_>(library, step<check_adam<op::_fused_adam_, double>, kAdam>);
-  function<op::_fused_adam__tensor_lr>(library,
-                                       step<check_adam<op::_fused_adam__tensor_lr, const at::Tensor&>, kAdamTensorLr>);
+  function<op::_fused_adam__tensor_lr>(
+      library, step<check_adam<op::_fused_adam__tensor_lr, const at::Tensor&>, by_rate<kAdam, kAdamTensorLr>>);
   function<op::_fused_adamw_>(library, step<check_adam<op::_fused_adamw_, double>, kAdamW>);
   function<op::_fused_adamw__tensor_lr>(
-      library, step<check_adam<op::_fused_adamw__tensor_lr, const at::Tensor&>, kAdamWTensorLr>);
+      library, step<check_adam<op::_fused_adamw__tensor_lr, const at::Tensor&>, by_rate<kAdamW, kAdamWTensorLr>>);
   function<op::_fused_adagrad_>(library, step<check_adagrad<op::_fused_adagrad_, double>, kAdagrad>);
   function<op::_fused_adagrad__tensor_lr>(
-      library, step<check_adagrad<op::_fused_adagrad__tensor_lr, const at::Tensor&>, kAdagradTensorLr>);
+      library,
+      step<check_adagrad<op::_fused_adagrad__tensor_lr, const at::Tensor&>, by_rate<kAdagrad, kAdagradTensorLr>>);
   function<op::_fused_sgd_>(library, step<check_sgd<op::_fused_sgd_, double>, sgd>);
-  function<op::_fused_sgd__tensor_lr>(library,
-                                      step<check_sgd<op::_fused_sgd__tensor_lr, const at::Tensor&>, sgd_tensor_lr>);
+  function<op::_fused_sgd__tensor_lr>(
+      library, step<check_sgd<op::_fused_sgd__tensor_lr, const at::Tensor&>, by_rate<sgd, sgd_tensor_lr>>);
 }
 
 }  // namespace
