@@ -176,6 +176,42 @@ def test_nothing_follows_an_index_beyond_the_tensor(name, layout):
     assert neighbor.count_nonzero().item() == 0
 
 
+def raised_until_idle(call):
+    """Returns the error of a call, or that of its kernel. The device works again."""
+    text = ""
+    try:
+        call()
+        torch.openreg.synchronize()
+    except RuntimeError as error:
+        text = str(error)
+    torch.openreg.reset_device()
+    return text
+
+
+def test_the_rows_of_a_batch_lead_to_no_other_batch():
+    crow = torch.tensor([[0, 3, 4], [0, 2, 2]], device=DEVICE)
+    columns = torch.zeros(2, 2, dtype=torch.int64, device=DEVICE)
+    error = raised_until_idle(lambda: torch._convert_indices_from_csr_to_coo(crow, columns))
+    assert "from 0 to 2, the number of elements" in error
+
+
+REDUCED = {
+    "another shape": (lambda found: found[:1], "arg_out has the shape"),
+    "another dtype": (lambda found: found.int(), "arg_out has the shape"),
+    "beyond the values": (lambda found: found + 1000, "numbers from 0 to"),
+    "nothing": (lambda found: found[:0], "arg_out has the shape"),
+}
+
+
+@pytest.mark.parametrize("change", REDUCED)
+def test_a_gradient_follows_no_place_beyond_the_values(change):
+    x, weight = matrix(DEVICE, "csr"), torch.rand(4, 2, device=DEVICE, requires_grad=True)
+    result, found = torch.ops.aten._sparse_mm_reduce_impl(x, weight, "amax")
+    function, text = REDUCED[change]
+    arguments = (x, torch.ones_like(result), weight.detach(), "amax", function(found), [True, True])
+    assert text in raised_until_idle(lambda: torch.ops.aten._sparse_mm_reduce_impl_backward(*arguments))
+
+
 INVALID_RESULTS = {
     "csr batch": lambda x: x + x.clone(),
     "csr hybrid": lambda x: x.to_dense() + x,

@@ -18,7 +18,7 @@ at::Tensor& compress(const at::Tensor& rows, int64_t size, bool out_int32, at::T
 
 at::Tensor& expand(const at::Tensor& compressed, const at::Tensor& plain, bool out_int32, bool transpose,
                    at::Tensor& out) {
-  check_compressed_indices(compressed, plain.numel(), 0);
+  check_compressed_indices(compressed, plain.size(-1), 0);  // each batch has so many
   return cpu::_convert_indices_from_csr_to_coo_outf(compressed, plain, out_int32, transpose, out);
 }
 

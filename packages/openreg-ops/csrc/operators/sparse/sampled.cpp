@@ -2,8 +2,10 @@
 // Products of compressed layouts whose sparse results have the elements of an operand: sampled_addmm, and the gradients
 // of products that reduce.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 
+#include "launch/derivative.h"
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
 #include "support/compute_dtype.h"
@@ -129,9 +131,16 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::T
   return {std::move(out), std::move(places)};
 }
 
+// `places` contains the position of each extremum among the values of `self`, or their number where a row has none.
 void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& weight,
                             std::string_view reduce, const at::Tensor& places, std::array<bool, 2> wanted,
                             at::Tensor& of_values, at::Tensor& of_weight) {
+  if (places.defined()) {
+    const auto [least, greatest] = at::aminmax(places);
+    TORCH_CHECK(least.item().toLong() >= 0 && greatest.item().toLong() <= self._nnz(), kReduceBackward.name,
+                ": expected arg_out to have numbers from 0 to ", self._nnz(),
+                ", the number of values; pass what the forward operator returned");
+  }
   const at::Tensor found = places.defined() ? places : at::empty({0}, self.col_indices().options());
   const auto [first, second] =
       op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);
@@ -144,18 +153,21 @@ void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, cons
 std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, const at::Tensor& grad,
                                                       const at::Tensor& weight, std::string_view reduce,
                                                       const at::Tensor& places, std::array<bool, 2> wanted) {
-  const OperandDeviceGuard device(kReduceBackward, self, grad, weight);
+  const OperandDeviceGuard device(kReduceBackward, self, grad, weight, places);
   check_reduce("sparse_mm_reduce_backward", self, weight);
-  is_extremum(reduce);
+  const bool picks = is_extremum(reduce) && self._nnz() > 0;
   TORCH_CHECK(grad.layout() == c10::kStrided && grad.scalar_type() == self.scalar_type() &&
                   grad.sizes() == c10::IntArrayRef({self.size(0), weight.size(1)}),
               "sparse_mm_reduce_backward: expected 'grad_out' to be a strided matrix of size ", self.size(0), "x",
               weight.size(1), " and dtype ", self.scalar_type());
+  if (picks) {
+    expect(kReduceBackward.name, "arg_out", places, grad.sizes(), self.col_indices().scalar_type());
+  }
   const at::Tensor of_self = wanted[0] ? empty_of_pattern(self, self.scalar_type()) : at::Tensor();
   at::Tensor of_weight = output_if(wanted[1], weight.sizes(), weight.options());
   launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce,
-         places.numel() > 0 ? places : at::Tensor(), wanted, of_self.defined() ? of_self.values() : at::Tensor(),
-         of_weight);
+         picks && places.numel() > 0 ? places : at::Tensor(), wanted,
+         of_self.defined() ? of_self.values() : at::Tensor(), of_weight);
   return {of_self, std::move(of_weight)};
 }
 
