@@ -118,6 +118,19 @@ def test_softmax_that_widens(function):
     check(function, x, -1, dtype=torch.float32, tolerance=CLOSE)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_half_gives_float_as_on_a_gpu(name):
+    """The CPU's kernels refuse the conversion; they compute it for float operands."""
+    function, derivative = getattr(aten, f"_{name}"), getattr(aten, f"_{name}_backward_data")
+    x, grad = torch.randn(4, 5).half(), torch.randn(4, 5)
+    result = function(x.to(DEVICE), -1, True)
+    assert_same(result, function(x.float(), -1, False))
+    of_input = derivative(grad.to(DEVICE), result, -1, torch.float16)
+    assert_same(of_input, derivative(grad, result.cpu(), -1, torch.float32).half())
+    with pytest.raises(RuntimeError, match="supported for Half type only"):
+        function(grad.to(DEVICE), -1, True)
+
+
 def test_mistakes_are_reported_on_the_calling_line():
     x, w = torch.zeros(4, 6, device=DEVICE), torch.ones(6, device=DEVICE)
     with pytest.raises(RuntimeError, match="shape"):

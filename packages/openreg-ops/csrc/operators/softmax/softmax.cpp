@@ -3,6 +3,7 @@
 // selects.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/ops/empty.h>
 
 #include "kernels/softmax.h"
 #include "launch/derivative.h"
@@ -64,6 +65,25 @@ bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::
   return true;
 }
 
+// The conversion of half to float, which CUDA's kernels make and the CPU's do not: a kernel for float computes.
+void check_conversion(const at::Tensor& self, int64_t /*dim*/, bool half_to_float) {
+  TORCH_CHECK(!half_to_float || self.scalar_type() == at::kHalf, "conversion is supported for Half type only");
+}
+template <auto* kKernel>
+at::Tensor& from_half(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
+  return kKernel(half_to_float ? self.to(at::kFloat) : self, dim, /*half_to_float=*/false, out);
+}
+template <auto* kKernel>
+at::Tensor& to_half(const at::Tensor& grad, const at::Tensor& output, int64_t dim, c10::ScalarType input_dtype,
+                    at::Tensor& grad_input) {
+  if (grad_input.scalar_type() == grad.scalar_type()) {
+    return kKernel(grad, output, dim, input_dtype, grad_input);
+  }
+  at::Tensor computed = at::empty(grad.sizes(), grad.options());
+  kKernel(grad, output, dim, grad.scalar_type(), computed);
+  return grad_input.copy_(computed);
+}
+
 template <class Backward>
 void check_gradient(const at::Tensor& grad, const at::Tensor& output, int64_t /*dim*/,
                     c10::ScalarType /*input_dtype*/) {
@@ -73,14 +93,16 @@ void check_gradient(const at::Tensor& grad, const at::Tensor& output, int64_t /*
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelTraits kBackward{.refused = kNotFloating, .dtype_match = DtypeMatch::kAll};
   const bool raw = raw_kernels_chosen();
-  structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, checked(kFloats),
-                                                      {.launch_own = raw ? softmax : nullptr});
+  structured<meta::structured__softmax, op::_softmax>(
+      library, from_half<cpu::_softmax_outf>, checked(kFloats),
+      {.check = check_conversion, .launch_own = raw ? softmax : nullptr});
   structured<meta::structured__softmax_backward_data, op::_softmax_backward_data>(
-      library, cpu::_softmax_backward_data_outf, checked(kBackward),
+      library, to_half<cpu::_softmax_backward_data_outf>, checked(kBackward),
       {.check = check_gradient<op::_softmax_backward_data>, .launch_own = raw ? softmax_backward : nullptr});
-  structured<meta::structured__log_softmax, op::_log_softmax>(library, cpu::_log_softmax_outf, checked(kFloats));
+  structured<meta::structured__log_softmax, op::_log_softmax>(library, from_half<cpu::_log_softmax_outf>,
+                                                              checked(kFloats), {.check = check_conversion});
   structured<meta::structured__log_softmax_backward_data, op::_log_softmax_backward_data>(
-      library, cpu::_log_softmax_backward_data_outf, checked(kBackward),
+      library, to_half<cpu::_log_softmax_backward_data_outf>, checked(kBackward),
       {.check = check_gradient<op::_log_softmax_backward_data>});
 }
 
