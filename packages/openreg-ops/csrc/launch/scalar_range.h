@@ -6,7 +6,9 @@
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
 #include <c10/macros/Macros.h>
+#include <c10/util/ArrayRef.h>
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 
@@ -41,10 +43,16 @@ inline bool overflows(c10::ScalarType dtype, const std::optional<at::Scalar>& nu
   return number.has_value() && overflows(dtype, *number);
 }
 
-// True for the types of scalar arguments.
+inline bool overflows(c10::ScalarType dtype, const at::ArrayRef<at::Scalar>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [&](const at::Scalar& number) { return overflows(dtype, number); });
+}
+
+// True for the types of scalar arguments, and of lists of them.
 template <class T>
 constexpr bool is_number =
-    std::is_same_v<std::decay_t<T>, at::Scalar> || std::is_same_v<std::decay_t<T>, std::optional<at::Scalar>>;
+    std::is_same_v<std::decay_t<T>, at::Scalar> || std::is_same_v<std::decay_t<T>, std::optional<at::Scalar>> ||
+    std::is_same_v<std::decay_t<T>, at::ArrayRef<at::Scalar>>;
 
 // Returns true if one of the numbers among the arguments overflows.
 template <class... Args>

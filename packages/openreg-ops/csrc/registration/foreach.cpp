@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "registration/foreach.h"
 
+#include <ATen/MemoryOverlap.h>
+
 #include <algorithm>
 
 namespace openreg::ops {
@@ -26,14 +28,21 @@ bool fits(at::TensorList list, const at::Tensor& number) {
          (number.device().is_cpu() || number.device() == list[0].device());
 }
 bool fits(at::TensorList /*list*/, const at::Scalar& number) {
-  return !number.isComplex();
+  return !number.isComplex() && !number.isBoolean();
 }
 bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers) {
   return numbers.size() == list.size() &&
-         std::none_of(numbers.begin(), numbers.end(), [](const at::Scalar& number) { return number.isComplex(); });
+         std::all_of(numbers.begin(), numbers.end(), [&](const at::Scalar& number) { return fits(list, number); });
 }
 bool fits(at::TensorList /*list*/, bool /*option*/) {
   return true;
+}
+
+bool overlaps_partly(at::TensorList written, at::TensorList read) {
+  return !std::equal(written.begin(), written.end(), read.begin(), read.end(),
+                     [](const at::Tensor& a, const at::Tensor& b) {
+                       return at::get_overlap_status(a, b) != at::MemOverlapStatus::Partial;
+                     });
 }
 
 }  // namespace openreg::ops

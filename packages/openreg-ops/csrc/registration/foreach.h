@@ -26,12 +26,21 @@ namespace composite = at::compositeexplicitautograd;
 // of one floating-point dtype.
 bool is_uniform(at::TensorList list);
 
-// Return true if another argument does not change the shapes and dtypes of the results for a uniform list.
+// Return true if another argument does not change the shapes and dtypes of the results for a uniform list, and the
+// operators inside do not reject it by its type: some reject a boolean number, such as the `alpha` of add.
 bool fits(at::TensorList list, at::TensorList other);
 bool fits(at::TensorList list, const at::Tensor& number);
 bool fits(at::TensorList list, const at::Scalar& number);
 bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers);
 bool fits(at::TensorList list, bool option);
+
+// Returns true if a tensor of a list, into which an operator writes, shares a part of its elements with the tensor at
+// its place in another list. The operators inside reject that.
+bool overlaps_partly(at::TensorList written, at::TensorList read);
+template <class T>
+bool overlaps_partly(at::TensorList /*written*/, const T& /*no_list*/) {
+  return false;
+}
 
 // One overload of an operator on lists. It returns a list of tensors like its first operand, or writes into the tensors
 // of that operand.
@@ -54,6 +63,11 @@ struct ForeachOp<Result(at::TensorList, Args...)> {
     }
     if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return composite(self, args...);
+    }
+    if constexpr (std::is_void_v<Result>) {
+      if ((overlaps_partly(self, args) || ...)) {
+        return composite(self, args...);
+      }
     }
     const SyncPolicy policy = sync_policy_of(op, self, args...);
     if constexpr (std::is_void_v<Result>) {

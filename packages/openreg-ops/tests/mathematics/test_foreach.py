@@ -143,6 +143,15 @@ def test_several_devices():
         (lambda x: torch._foreach_add_(x, [torch.ones(7, device=DEVICE)] * 2), "size|shape"),
         (lambda x: torch._foreach_add_([x[0][:1].expand(3)], 1.0), "single memory location"),
         (lambda x: torch._foreach_add([], 1.0), "at least one tensor"),
+        (lambda x: torch._foreach_add_([x[0][:-1]], [x[0][1:]]), "single memory location"),
+        (lambda x: torch._foreach_add_(x, x, alpha=True), "Boolean alpha"),
+        (lambda x: torch._foreach_sub(x, True), "with a bool tensor"),
+        (lambda x: torch._foreach_sub_(x, [True, 1.0]), "with a bool tensor"),
+        (lambda x: torch._foreach_addcdiv_(x, x, x, torch.tensor(1.0)), "dimension 1. Got 0"),
+        (lambda x: torch._foreach_addcmul(x, x, x, torch.tensor(1.0)), "dimension 1. Got 0"),
+        (lambda x: torch._foreach_mm([x[0].view(1, 3)], [x[0].view(1, 3)]), "1x3 and 1x3"),
+        (lambda x: torch._foreach_mm(x[:1], x[:1]), "matrix"),
+        (lambda x: torch._foreach_clamp_max([t.half() for t in x], [1e10] * 2), "without overflow"),
     ],
 )
 def test_mistakes_are_found_on_the_calling_line(operation, text):

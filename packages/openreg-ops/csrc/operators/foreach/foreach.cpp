@@ -17,6 +17,26 @@ void check_added_number(at::TensorList self, const at::Tensor& number, const at:
               "; move it there, or pass a number");
 }
 
+// Throws c10::Error, in PyTorch's words, unless the numbers for a list are a vector. PyTorch reads them on the host,
+// and would reject others only in the kernel.
+void check_packed_numbers(at::TensorList /*self*/, at::TensorList /*tensor1*/, at::TensorList /*tensor2*/,
+                          const at::Tensor& numbers) {
+  TORCH_CHECK(numbers.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ", numbers.dim(),
+              " instead.");
+}
+
+// Throws c10::Error, in the words of mm, for a pair of one shape that has no product. mm itself checks all other pairs,
+// because one launch processes only pairs of one shape.
+void check_products(at::TensorList self, at::TensorList mat2) {
+  for (size_t i = 0; i < std::min(self.size(), mat2.size()); ++i) {
+    if (self[i].sizes() == mat2[i].sizes()) {
+      TORCH_CHECK(self[i].dim() == 2, "self must be a matrix");
+      TORCH_CHECK(self[i].size(0) == self[i].size(1), "mat1 and mat2 shapes cannot be multiplied (", self[i].size(0),
+                  "x", self[i].size(1), " and ", mat2[i].size(0), "x", mat2[i].size(1), ")");
+    }
+  }
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   foreach_ops<op::_foreach_abs, op::_foreach_abs_>(library, _foreach_abs, _foreach_abs_);
   foreach_ops<op::_foreach_acos, op::_foreach_acos_>(library, _foreach_acos, _foreach_acos_);
@@ -28,11 +48,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   foreach_ops<op::_foreach_addcdiv_Scalar, op::_foreach_addcdiv__Scalar>(library, _foreach_addcdiv, _foreach_addcdiv_);
   foreach_ops<op::_foreach_addcdiv_ScalarList, op::_foreach_addcdiv__ScalarList>(library, _foreach_addcdiv,
                                                                                  _foreach_addcdiv_);
-  foreach_ops<op::_foreach_addcdiv_Tensor, op::_foreach_addcdiv__Tensor>(library, _foreach_addcdiv, _foreach_addcdiv_);
+  foreach_ops<check_packed_numbers, op::_foreach_addcdiv_Tensor, op::_foreach_addcdiv__Tensor>(
+      library, _foreach_addcdiv, _foreach_addcdiv_);
   foreach_ops<op::_foreach_addcmul_Scalar, op::_foreach_addcmul__Scalar>(library, _foreach_addcmul, _foreach_addcmul_);
   foreach_ops<op::_foreach_addcmul_ScalarList, op::_foreach_addcmul__ScalarList>(library, _foreach_addcmul,
                                                                                  _foreach_addcmul_);
-  foreach_ops<op::_foreach_addcmul_Tensor, op::_foreach_addcmul__Tensor>(library, _foreach_addcmul, _foreach_addcmul_);
+  foreach_ops<check_packed_numbers, op::_foreach_addcmul_Tensor, op::_foreach_addcmul__Tensor>(
+      library, _foreach_addcmul, _foreach_addcmul_);
   foreach_ops<op::_foreach_asin, op::_foreach_asin_>(library, _foreach_asin, _foreach_asin_);
   foreach_ops<op::_foreach_atan, op::_foreach_atan_>(library, _foreach_atan, _foreach_atan_);
   foreach_ops<op::_foreach_ceil, op::_foreach_ceil_>(library, _foreach_ceil, _foreach_ceil_);
@@ -77,7 +99,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   foreach_ops<op::_foreach_minimum_Scalar, op::_foreach_minimum__Scalar>(library, _foreach_minimum, _foreach_minimum_);
   foreach_ops<op::_foreach_minimum_ScalarList, op::_foreach_minimum__ScalarList>(library, _foreach_minimum,
                                                                                  _foreach_minimum_);
-  foreach_ops<op::_foreach_mm>(library, _foreach_mm);
+  foreach_ops<check_products, op::_foreach_mm>(library, _foreach_mm);
   foreach_ops<op::_foreach_mul_List, op::_foreach_mul__List>(library, _foreach_mul, _foreach_mul_);
   foreach_ops<op::_foreach_mul_Scalar, op::_foreach_mul__Scalar>(library, _foreach_mul, _foreach_mul_);
   foreach_ops<op::_foreach_mul_ScalarList, op::_foreach_mul__ScalarList>(library, _foreach_mul, _foreach_mul_);
