@@ -73,10 +73,26 @@ def test_operands_on_several_devices_are_refused(other):
         lambda x, index: torch.take(x, index, out=x.new_empty(1).expand(2)),
         lambda x, index: torch.take(x, index, out=x[:2]),
         lambda x, index: x[:1].expand(3).put_(index, x[:2]),
+        lambda x, index: torch.roll(x[:0, None], (1, 2), (0,)),
     ],
 )
 def test_mistakes_fail_on_the_calling_line(operation):
     check_failure(operation, torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        (lambda x: torch._prelu_kernel(x.half(), x), "expected scalar type Half but found Float"),
+        (lambda x: torch._prelu_kernel(x, x.half()), "expected scalar type Float but found Half"),
+        (lambda x: torch._cummax_helper(x, x.new_empty(2), x.long(), 0), "values has the shape"),
+        (lambda x: torch._cummin_helper(x, x.clone(), x.int(), 0), "indices has the shape"),
+    ],
+)
+def test_operands_that_the_cpu_refuses_in_other_words_or_not_at_all(operation, text):
+    with pytest.raises(RuntimeError, match=text):
+        operation(ours([1.0, 2.0, 3.0]))
+    torch.openreg.synchronize()
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,8 @@ def test_mistakes_are_reported_on_the_calling_line():
         aten.native_layer_norm(x, [6], w.double(), None, 1e-5)
     with pytest.raises(RuntimeError, match=r"weight .*shape"):
         aten._fused_rms_norm(x, [6], w[:5], None)
+    with pytest.raises(NotImplementedError, match="a weight of 'ComplexFloat'"):
+        aten._fused_rms_norm(x, [6], w.to(torch.complex64), None)
     with pytest.raises(RuntimeError, match="divisible by num_groups"):
         aten.native_group_norm(x, None, None, 4, 6, 1, 4, 1e-5)
     with pytest.raises(RuntimeError, match="vectors of 6 elements"):

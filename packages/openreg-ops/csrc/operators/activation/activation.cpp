@@ -152,7 +152,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::log_sigmoid_backward_outf, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
   structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
   unstructured<meta_mish_backward, op::mish_backward>(library, cpu::mish_backward);
-  unstructured<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
+  unstructured<like_operands, op::_prelu_kernel>(
+      library, cpu::_prelu_kernel, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll, .checked = true});
   unstructured<meta_prelu_backward, op::_prelu_kernel_backward>(
       library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
   // PyTorch's function calls clamp_min, which is structured.

@@ -18,11 +18,14 @@ OutputSpec meta_flip(const at::Tensor& self, c10::IntArrayRef dims) {
 OutputSpec meta_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntArrayRef dims) {
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
   OutputSpec spec = output_of_shape(self);
-  if ((dims.empty() && shifts.size() == 1) || self.numel() == 0) {
+  if (dims.empty() && shifts.size() == 1) {
     return spec;
   }
   TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
               ", dims:", dims.size());
+  if (self.numel() == 0) {
+    return spec;  // PyTorch does not look at the dimensions of nothing
+  }
   for (const int64_t dim : dims) {
     self.size(dim);  // throws if out of range, or for a 0-dim tensor
   }

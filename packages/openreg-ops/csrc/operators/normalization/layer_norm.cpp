@@ -73,12 +73,14 @@ double elements_in_row(const at::Tensor& input, const at::Tensor& rstd) {
   return static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(rstd.numel(), 1));
 }
 
-// Throws c10::Error for wrong operands. Complex numbers are among them, because the kernel is for real ones, as the
-// fused operators of GPUs are. PyTorch's formula is for both.
+// Throws c10::Error for wrong operands. Complex numbers are among them, in the input and in the weight, because the
+// kernel is for real ones, as the fused operators of GPUs are. PyTorch's formula is for both.
 void check_rms_norm(const char* name, const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight) {
   at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(shape), value_or_undefined(weight));
   TORCH_CHECK_NOT_IMPLEMENTED((dtype_bit(input.scalar_type()) & kFloating) != 0, name, ": not implemented for '",
                               input.scalar_type(), "', only for floating-point inputs");
+  TORCH_CHECK_NOT_IMPLEMENTED(!is_given(weight) || !weight->is_complex(), name, ": not implemented for a weight of '",
+                              weight->scalar_type(), "', only for real numbers");
 }
 
 std::array<OutputSpec, 2> meta_rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,

@@ -2,20 +2,27 @@
 // Scans: running sums, products and extrema.
 #include <ATen/WrapDimUtils.h>
 
+#include "launch/derivative.h"
 #include "registration/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// Check only the dtype, because torch.cummax() and torch.cummin() allocate the outputs: values and indices of the
-// operand's shape.
-constexpr auto check_cummax = [](const at::Tensor& self, const auto&... /*rest*/) {
-  require_dtype(!self.is_complex(), "cummax_cpu", self.scalar_type());
-};
-constexpr auto check_cummin = [](const at::Tensor& self, const auto&... /*rest*/) {
-  require_dtype(!self.is_complex(), "cummin_cpu", self.scalar_type());
-};
+// Check the outputs, too. torch.cummax() and torch.cummin() allocate them like the operand, but the kernels, which
+// these call through an operator, write as many elements as the operand has.
+template <class Op>
+void check_extrema(const char* kernel, const at::Tensor& self, const at::Tensor& values, const at::Tensor& indices) {
+  require_dtype(!self.is_complex(), kernel, self.scalar_type());
+  expect_like(Op::name, "values", values, self);
+  expect(Op::name, "indices", indices, self.sizes(), at::kLong);
+}
+void check_cummax(const at::Tensor& self, at::Tensor& values, at::Tensor& indices, int64_t /*dim*/) {
+  check_extrema<op::_cummax_helper>("cummax_cpu", self, values, indices);
+}
+void check_cummin(const at::Tensor& self, at::Tensor& values, at::Tensor& indices, int64_t /*dim*/) {
+  check_extrema<op::_cummin_helper>("cummin_cpu", self, values, indices);
+}
 
 // Throws NotImplementedError for boolean outputs, because the kernels compute in the output's dtype and do not support
 // booleans.
