@@ -118,6 +118,7 @@ CASES = (
     "torch.quantize_per_tensor(q,0.1,0,torch.qint8)",
     "torch.quantize_per_tensor_dynamic(x,torch.qint32,False)",
     "torch.quantize_per_tensor_dynamic(x,torch.qint8,False)",
+    "torch.quantize_per_tensor_dynamic(x.t(),torch.float16,False)",
     "torch.quantize_per_tensor_dynamic(x,torch.quint8,True)",
     "torch.quantize_per_tensor_dynamic(x[:0],torch.quint8,True)",
     "torch.quantize_per_tensor_dynamic(x.double(),torch.quint8,True)",

@@ -99,9 +99,13 @@ at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales
   return result;
 }
 
-// Does what PyTorch's CPU function does. Blocks to read the smallest and the largest number from the device.
+// Does what PyTorch's CPU function does: it only converts to half. Blocks to read the smallest and the largest number
+// from the device otherwise.
 at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType dtype, bool reduce_range) {
-  TORCH_CHECK(dtype == at::kQInt8 || dtype == at::kQUInt8, "dtype ", dtype, "not supported");
+  TORCH_CHECK(dtype == at::kQInt8 || dtype == at::kQUInt8 || dtype == at::kHalf, "dtype ", dtype, "not supported");
+  if (dtype == at::kHalf) {
+    return self.contiguous().to(at::kHalf);
+  }
   const auto smallest = self.min().item<float>();
   const auto largest = self.max().item<float>();
   const bool reduces = reduce_range && at::globalContext().qEngine() != at::QEngine::QNNPACK;
