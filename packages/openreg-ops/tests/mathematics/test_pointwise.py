@@ -66,6 +66,23 @@ def test_where():
         torch.where(xs, xs, ys)
 
 
+def test_where_warns_of_a_condition_of_bytes_on_the_calling_line(run_python):
+    """Once, as on the CPU, whose own warning is not used up."""
+    code = """
+import torch, warnings
+import openreg_ops
+for device in ("openreg", "cpu"):
+    condition, x = torch.tensor([2, 0], dtype=torch.uint8, device=device), torch.ones(2, device=device)
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = torch.where(condition, x, -x)
+        print(len(caught), *result.tolist())
+"""
+    result = run_python(code)
+    assert result.stdout.splitlines() == ["1 1.0 -1.0", "0 1.0 -1.0"] * 2, result.stderr
+
+
 def test_where_takes_numbers_from_the_host():
     mask = torch.tensor([True, False], device=DEVICE)
     assert torch.where(mask, torch.tensor(1.0), torch.tensor(2.0)).cpu().tolist() == [1, 2]

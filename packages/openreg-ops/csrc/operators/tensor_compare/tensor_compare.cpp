@@ -36,11 +36,22 @@ OutputSpec meta_where(const at::Tensor& condition, const at::Tensor& self, const
                       const at::Tensor& out) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
+  if (condition.scalar_type() == at::kByte) {
+    TORCH_WARN_ONCE("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a ",
+                    "future version of PyTorch. Use a boolean condition instead.");
+  }
   const c10::ScalarType dtype = at::result_type(self, other);
   TORCH_CHECK(out.scalar_type() == dtype, "Expected out type to be ", dtype, " but got ", out.scalar_type());
   return by_iterator(condition, self, other, out);
 }
-const auto kWhere = unstructured_overload<meta_where, op::where_self_out>(cpu::where_outf);
+
+// Passes a boolean condition on, because PyTorch's kernel warns of another one. Its warning would be lost on the engine
+// thread, and count as given for later calls on the CPU.
+at::Tensor& where_kernel(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other,
+                         at::Tensor& out) {
+  return cpu::where_outf(condition.to(at::kBool), self, other, out);
+}
+const auto kWhere = unstructured_overload<meta_where, op::where_self_out>(where_kernel, kChecked);
 
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
   const CurrentDeviceGuard current(device_of(kWhere.op.name, condition, self, other));
@@ -66,7 +77,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                   as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
   function<op::isnan>(library, at::native::isnan);
   function<op::where_self>(library, where);
-  unstructured<meta_where, op::where_self_out>(library, cpu::where_outf, kChecked);
+  function<op::where_self_out>(library, [](auto... args) -> at::Tensor& { return kWhere(args...); }, kChecked);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ constexpr auto meta_conj_physical = [](const at::Tensor& self, const at::Tensor&
               self.scalar_type());
   return by_iterator(self, out);
 };
-const auto kConjPhysical = unstructured_overload<meta_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
+const auto kConjPhysical =
+    unstructured_overload<meta_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf, kChecked);
 
 at::Tensor& conj_physical_(at::Tensor& self) {
   return self.is_complex() ? kConjPhysical(self, self) : self;
@@ -73,7 +74,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                               {.refused = kFloating | kComplex});
   structured<meta::structured_ceil, op::ceil, op::ceil_>(library, cpu::ceil_outf, kRealNumbers);
   function<op::conj_physical_>(library, conj_physical_);
-  unstructured<meta_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf, kChecked);
+  function<op::conj_physical_out>(
+      library, [](auto... args) -> at::Tensor& { return kConjPhysical(args...); }, kChecked);
   structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf, kElementwise);
   structured<meta::structured_cosh, op::cosh, op::cosh_>(library, cpu::cosh_outf);
   structured<meta::structured_digamma, op::digamma, op::digamma_>(library, cpu::digamma_outf, kNoComplex);
