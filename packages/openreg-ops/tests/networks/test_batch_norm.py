@@ -130,6 +130,18 @@ def test_the_family_without_running_statistics():
     compare_operator(aten._native_batch_norm_legit_no_training, *operands(), 0.1, 1e-3)
 
 
+@pytest.mark.parametrize("wrong", ["out", "save_mean", "save_invstd"])
+def test_an_output_that_is_refused_leaves_the_running_statistics(wrong):
+    """Unlike on the CPU, which updates them first."""
+    x, weight, bias, mean, var = move_all(operands(), DEVICE)
+    places = {name: torch.empty(0, device=DEVICE) for name in ("out", "save_mean", "save_invstd")}
+    places[wrong] = places[wrong].int()
+    before = mean.cpu(), var.cpu()
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch.ops.aten.native_batch_norm.out(x, weight, bias, mean, var, True, 0.3, 1e-3, **places)
+    torch.testing.assert_close((mean.cpu(), var.cpu()), before, rtol=0, atol=0)
+
+
 def test_the_family_with_a_reserve():
     aten = torch.ops.aten
     x, weight, bias, mean, var = operands()

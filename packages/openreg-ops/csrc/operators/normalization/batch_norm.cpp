@@ -63,6 +63,12 @@ Triple batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
   return results;
 }
 
+// The meta function of the operator without running statistics.
+Specs meta_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, bool training, double momentum,
+                      double eps) {
+  return meta_batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
+}
+
 Specs meta_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight,
                                MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
                                MaybeTensor save_invstd, bool train, double /*eps*/, std::array<bool, 3> wanted) {
@@ -144,21 +150,33 @@ Triple batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, cons
                                        eps, wanted);
 }
 
-// The out= overload of a functional operator, which copies the results into the out= tensors afterwards.
+// The out= overload of a functional operator, which copies the results into the out= tensors afterwards. It checks and
+// resizes these before, because the functional operator updates the running statistics. In evaluation there are no
+// saved statistics, and their out= tensors stay unchanged.
 template <auto kFunctional>
 struct OutByCopy;
 template <class... Args, Triple (*kFunctional)(Args...)>
 struct OutByCopy<kFunctional> {
   static OutResultOf<3> call(Args... args, at::Tensor& output, at::Tensor& mean, at::Tensor& invstd) {
-    const auto put = [](at::Tensor& place, const at::Tensor& result) {
-      resize_out(place, result.sizes(), {}, result.options());
-      place.copy_(result);
+    const c10::Device device = device_of(op::native_batch_norm::name, args...);
+    const CurrentDeviceGuard current(device);
+    const Specs specs = meta_batch_norm(args...);
+    const bool saves = c10::multiply_integers(specs[1].sizes) != 0;
+    const auto prepare = [&](const at::Tensor& place, const OutputSpec& spec) {
+      check_operands_keep_size(place, spec.sizes, args...);
+      prepare_out_argument(place, output_of(spec.sizes, spec.dtype), device);  // contiguous in any case
+      check_internal_overlap(place, spec);
     };
-    const Triple results = kFunctional(args...);
-    put(output, std::get<0>(results));
-    if (std::get<1>(results).numel() != 0) {  // in evaluation there are none, and these outputs stay unchanged
-      put(mean, std::get<1>(results));
-      put(invstd, std::get<2>(results));
+    prepare(output, specs[0]);
+    if (saves) {
+      prepare(mean, specs[1]);
+      prepare(invstd, specs[2]);
+    }
+    const auto [computed, saved_mean, saved_invstd] = kFunctional(args...);
+    output.copy_(computed);
+    if (saves) {
+      mean.copy_(saved_mean);
+      invstd.copy_(saved_invstd);
     }
     return {output, mean, invstd};
   }
@@ -167,8 +185,8 @@ struct OutByCopy<kFunctional> {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
   function<op::native_batch_norm_out>(library, OutByCopy<batch_norm>::call);
-  unstructured<meta_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
-                                                                         kFloats);
+  function<op::native_batch_norm_backward>(
+      library, [](auto... args) { return kBatchNormBackward.functional(args...); }, kBatchNormBackward.op.traits);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
   function<op::_native_batch_norm_legit_out>(library, OutByCopy<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);
