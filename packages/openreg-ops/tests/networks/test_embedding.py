@@ -147,3 +147,16 @@ def test_what_a_bag_saves_has_the_shapes_of_a_gpu(mode):
     fake = aten._embedding_bag(*move_all(arguments, "meta"))
     assert [each.shape for each in ours] == [each.shape for each in fake]
     assert ours[1].cpu().tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("of_weights", [False, True])
+def test_an_index_of_a_bag_beyond_the_weight_is_reported_at_the_next_synchronization(of_weights):
+    grad, weight = torch.ones(1, 4, device=DEVICE), torch.ones(6, 4, device=DEVICE)
+    indices, bags = (torch.tensor(each, device=DEVICE) for each in ([500000], [0]))
+    if of_weights:
+        aten._embedding_bag_per_sample_weights_backward(grad, weight, indices, bags, bags, 0)
+    else:
+        aten._embedding_bag_dense_backward(grad, indices, bags, bags + 1, bags, 6, False, 0, None)
+    with pytest.raises(torch.AcceleratorError, match=r"_embedding_bag.*below 6"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device(0)

@@ -88,3 +88,17 @@ def test_shapes_that_do_not_match_are_refused_on_the_calling_line():
     with pytest.raises(RuntimeError, match="size"):
         torch.ops.aten.mse_loss(x, torch.randn(4, device=DEVICE))
     torch.openreg.synchronize()
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+@pytest.mark.parametrize("targets", ["vector", "matrix"])
+def test_a_label_of_ctc_that_is_no_class_is_found_at_the_next_wait(label, targets):
+    """The CPU reads beyond the probabilities. Padding of targets in a matrix is no label."""
+    log_probs = torch.randn(5, 1, 3).log_softmax(-1)
+    matrix = torch.tensor([[1, 2, label]])
+    check(functional.ctc_loss, log_probs, matrix, (5,), (2,))
+    labels = matrix if targets == "matrix" else matrix[0]
+    functional.ctc_loss(log_probs.to(DEVICE), labels.to(DEVICE), (5,), (3,))
+    with pytest.raises(torch.AcceleratorError, match=r"_ctc_loss.*below 3"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device()

@@ -79,3 +79,14 @@ def test_mistakes_are_found_on_the_calling_line(operation):
     with pytest.raises((RuntimeError, ValueError)):
         operation()
     torch.openreg.synchronize()
+
+
+@pytest.mark.parametrize("name", ["adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward"])
+def test_no_maximum_is_no_place_for_adaptive_pooling(name):
+    """Its kernels write where an index leads, and -1 leads before the gradient."""
+    dims = 4 if "3d" in name else 3
+    grad, x = torch.ones((1,) * dims, device=DEVICE), torch.ones((1,) + (2,) * (dims - 1), device=DEVICE)
+    getattr(torch.ops.aten, name)(grad, x, torch.full_like(grad, -1, dtype=torch.int64))
+    with pytest.raises(torch.AcceleratorError, match=rf"{name}.*at least 0"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device()

@@ -164,6 +164,14 @@ void check_rows_on_engine(const char* name, const at::Tensor& grad, const at::Te
               ", the rows of the gradient; pass what the forward operator returned");
 }
 
+// Throws c10::Error, with `name`, unless all indices are rows of a matrix that has `rows`, because the kernels do not
+// check the positions to which they write. Runs on the engine thread.
+void check_indices_on_engine(const char* name, const at::Tensor& indices, int64_t rows) {
+  TORCH_CHECK(indices.numel() == 0 || (indices.min().item().toLong() >= 0 && indices.max().item().toLong() < rows),
+              name, ": expected indices of at least 0 and below ", rows,
+              ", the rows of the weight; pass those of the forward operator");
+}
+
 OutputSpec meta_dense_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
                                const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
                                bool /*scale_grad_by_freq*/, int64_t mode, MaybeTensor sample_weights,
@@ -183,6 +191,7 @@ at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indic
                                  bool scale_grad_by_freq, int64_t mode, MaybeTensor sample_weights,
                                  int64_t padding_idx) {
   check_rows_on_engine(op::_embedding_bag_dense_backward::name, grad, offset2bag);
+  check_indices_on_engine(op::_embedding_bag_dense_backward::name, indices, num_weights);
   return cpu::_embedding_bag_dense_backward(grad.contiguous(), indices.to(offset2bag.scalar_type()), offset2bag,
                                             bag_size, max_indices, num_weights, scale_grad_by_freq, mode,
                                             sample_weights, padding_idx);
@@ -224,6 +233,7 @@ at::Tensor sample_weights_backward(const at::Tensor& grad, const at::Tensor& wei
                                    const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
                                    int64_t padding_idx) {
   check_rows_on_engine(op::_embedding_bag_per_sample_weights_backward::name, grad, offset2bag);
+  check_indices_on_engine(op::_embedding_bag_per_sample_weights_backward::name, indices, weight.size(0));
   const at::ScalarType type = offset2bag.scalar_type();
   return cpu::_embedding_bag_per_sample_weights_backward(grad, weight, indices.to(type), offsets.to(type), offset2bag,
                                                          mode, padding_idx);

@@ -3,6 +3,7 @@
 // definition, so tensors of lengths are read there. Targets may also be on the host.
 #include <ATen/ops/_ctc_loss_backward_native.h>
 #include <ATen/ops/_ctc_loss_native.h>
+#include <ATen/ops/aminmax.h>
 
 #include <algorithm>
 
@@ -78,11 +79,47 @@ OutputSpec meta_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_
   return output_of_shape(log_probs);
 }
 
+// Throws c10::Error unless each label within the target lengths is a class, because the kernels read and write where a
+// label leads. Runs on the engine thread.
+void check_labels_on_engine(const char* name, const at::Tensor& log_probs, const at::Tensor& targets,
+                            c10::IntArrayRef target_lengths) {
+  const auto check = [&](const at::Tensor& labels) {
+    if (labels.numel() > 0) {
+      const auto [least, greatest] = at::aminmax(labels);
+      TORCH_CHECK(least.item().toLong() >= 0 && greatest.item().toLong() < log_probs.size(2), name,
+                  ": expected labels of at least 0 and below ", log_probs.size(2), ", the number of classes");
+    }
+  };
+  if (targets.dim() == 1) {
+    check(targets);
+    return;
+  }
+  for (size_t i = 0; i < target_lengths.size(); ++i) {
+    check(targets.select(0, static_cast<int64_t>(i)).narrow(0, 0, target_lengths[i]));  // padding may be anything
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor> ctc_loss_kernel(const at::Tensor& log_probs, const at::Tensor& targets,
+                                                   c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                                   int64_t blank, bool zero_infinity) {
+  check_labels_on_engine(op::_ctc_loss::name, log_probs, targets, target_lengths);
+  return cpu::_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+}
+
+at::Tensor ctc_loss_backward_kernel(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                                    c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                    const at::Tensor& loss, const at::Tensor& log_alpha, int64_t blank,
+                                    bool zero_infinity) {
+  check_labels_on_engine(op::_ctc_loss_backward::name, log_probs, targets, target_lengths);
+  return cpu::_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, loss, log_alpha, blank,
+                                 zero_infinity);
+}
+
 const auto kCtcLoss = unstructured_operator<meta_ctc_loss, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
-    cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
+    ctc_loss_kernel, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 const auto kCtcLossBackward =
     unstructured_operator<meta_ctc_loss_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
-        cpu::_ctc_loss_backward, {.refused = kBoolean | kIntegers | kReduced | kComplex});
+        ctc_loss_backward_kernel, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
                                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,

@@ -107,35 +107,35 @@ constexpr auto meta_fractional_backward = [](const at::Tensor& grad, const at::T
 };
 
 // Throws c10::Error if an index is out of bounds, because the kernels do not check the positions to which they write.
-// An index of -1 means that there is no maximum. Runs on the engine thread.
-template <class Op, int kDims>
+// `kLeast` is 0, or -1 if the kernel accepts that as the index of no maximum. Runs on the engine thread.
+template <class Op, int kDims, int kLeast>
 void check_indices_on_engine(const at::Tensor& self, const at::Tensor& indices) {
   if (indices.numel() > 0) {
     const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
     const auto [least, greatest] = at::aminmax(indices);
-    TORCH_CHECK(least.template item<int64_t>() >= -1 && greatest.template item<int64_t>() < places, Op::name,
-                ": expected indices of at least -1 and below ", places,
+    TORCH_CHECK(least.template item<int64_t>() >= kLeast && greatest.template item<int64_t>() < places, Op::name,
+                ": expected indices of at least ", kLeast, " and below ", places,
                 ", the elements of a plane of the input; pass the indices that the forward operator returned");
   }
 }
 at::Tensor& max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                 c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                 bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
-  check_indices_on_engine<op::max_pool2d_with_indices_backward, 2>(self, indices);
+  check_indices_on_engine<op::max_pool2d_with_indices_backward, 2, -1>(self, indices);
   return cpu::max_pool2d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
                                                     indices, grad_input);
 }
 at::Tensor& max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                 c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                 bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
-  check_indices_on_engine<op::max_pool3d_with_indices_backward, 3>(self, indices);
+  check_indices_on_engine<op::max_pool3d_with_indices_backward, 3, -1>(self, indices);
   return cpu::max_pool3d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
                                                     indices, grad_input);
 }
 template <class Op, int kDims, auto* kKernel>
 at::Tensor& adaptive_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
                               at::Tensor& grad_input) {
-  check_indices_on_engine<Op, kDims>(self, indices);
+  check_indices_on_engine<Op, kDims, 0>(self, indices);
   return kKernel(grad, self, indices, grad_input);
 }
 
