@@ -77,7 +77,9 @@ def _log_sums(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, 
     ``torch.export`` removes it from a graph without a backward pass, because nothing uses it there.
     """
     key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-    scores = (query @ key.transpose(-2, -1)).float() * (scale or query.shape[-1] ** -0.5)
+    scores = query @ key.transpose(-2, -1)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
     if mask is not None:

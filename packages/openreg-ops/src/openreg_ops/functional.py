@@ -43,12 +43,15 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6)
     return normalized, total
 
 
-def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
     """Scales all gradients so that their common 2-norm is at most `max_norm`, and returns the norm before scaling.
 
-    Has the effect of ``torch.nn.utils.clip_grad_norm_``, with two kernels. All gradients have one device and one dtype.
-    Parameters without a gradient are skipped. The result is on the device, so reading it synchronizes.
+    Has the effect of ``torch.nn.utils.clip_grad_norm_``, with two kernels. `parameters` may be one tensor. All
+    gradients have one device and one dtype. Parameters without a gradient are skipped. The result is on the device, so
+    reading it synchronizes.
     """
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return torch.tensor(0.0)
@@ -65,6 +68,12 @@ def _check_angles(x: Tensor, angles: Tensor) -> None:
         raise ValueError(
             f"rotary_embedding: expected half as many angles as features, but got {list(angles.shape)} angles for "
             f"features {list(x.shape)}"
+        )
+    sizes = zip(reversed(angles.shape[:-1]), reversed(x.shape[:-1]), strict=False)
+    if angles.dim() > x.dim() or any(size not in (1, of_x) for size, of_x in sizes):
+        raise ValueError(
+            f"rotary_embedding: expected angles that broadcast to the features, but got {list(angles.shape)} angles "
+            f"for features {list(x.shape)}"
         )
 
 

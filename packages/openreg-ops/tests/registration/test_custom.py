@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators that PyTorch does not have, from C++ (csrc/mechanisms) and Python (functional.py), are right."""
 
+import re
+
 import pytest
 import torch
 from parity import DEVICE, is_busy, launches_of
@@ -236,6 +238,12 @@ def test_clipping_gradients_does_not_wait(gate):
     assert is_busy()
 
 
+def test_clipping_the_gradient_of_one_tensor():
+    ours, theirs = (parameters(device, (2,), (3, 4))[1] for device in (DEVICE, "cpu"))
+    norm, expected = clip_grad_norm_(ours, 0.5), torch.nn.utils.clip_grad_norm_(theirs, 0.5)
+    torch.testing.assert_close((norm.cpu(), ours.grad.cpu()), (expected, theirs.grad))
+
+
 def test_clipping_nothing():
     assert clip_grad_norm_([torch.nn.Parameter(torch.ones(2, device=DEVICE))], 1.0).item() == 0
     with pytest.raises(ValueError, match=r"max_norm .*\b0\b.*-1"):
@@ -262,9 +270,11 @@ def test_a_batch_of_rotations():
 
 
 @pytest.mark.parametrize("device", [DEVICE, "meta"])
-def test_angles_that_do_not_fit_are_refused(device):
-    with pytest.raises(ValueError, match=r"angles.*\[1\].*\[2, 4\]"):
-        rotary_embedding(torch.ones(2, 4, device=device), torch.ones(1, device=device))
+@pytest.mark.parametrize("sizes", [(1,), (3, 2, 2), (1, 1, 2), (3, 2)], ids=str)
+def test_angles_that_do_not_fit_are_refused(device, sizes):
+    """Fewer than half of the features, or a shape that would broadcast the features."""
+    with pytest.raises(ValueError, match=rf"angles.*{re.escape(str(list(sizes)))}.*\[2, 4\]"):
+        rotary_embedding(torch.ones(2, 4, device=device), torch.ones(sizes, device=device))
 
 
 def test_other_devices_have_no_rotary_embedding():

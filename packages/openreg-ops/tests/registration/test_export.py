@@ -102,15 +102,18 @@ def test_what_a_cell_gives_besides_its_state_is_what_the_kernel_gives():
                 torch.testing.assert_close(one, other, **CLOSE)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("scale", [None, 0.0, 0.3])
 @pytest.mark.parametrize("masked", ["causal", "bool", "float", "nothing"])
-def test_what_attention_keeps_for_a_backward_pass_is_what_the_kernel_keeps(masked):
+def test_what_attention_keeps_for_a_backward_pass_is_what_the_kernel_keeps(masked, scale, dtype):
     from openreg_ops import _export
 
-    query, key = (torch.randn(shape, device=DEVICE) for shape in (QUERY, (2, 2, 7, 8)))
-    mask = {"bool": torch.rand(5, 7, device=DEVICE) > 0.3, "float": torch.randn(5, 7, device=DEVICE)}.get(masked)
+    query, key = (torch.randn(shape, device=DEVICE, dtype=dtype) for shape in (QUERY, (2, 2, 7, 8)))
+    numbers = torch.randn(5, 7, device=DEVICE, dtype=dtype)
+    mask = {"bool": numbers > -0.5, "float": numbers}.get(masked)
     operands = (query, key, key, mask, 0.0, masked == "causal")
-    expected = aten._scaled_dot_product_fused_attention_overrideable(*operands)
-    found = _export._attention(*operands)
+    expected = aten._scaled_dot_product_fused_attention_overrideable(*operands, scale=scale)
+    found = _export._attention(*operands, scale=scale)
     for one, other in zip(found[:2], expected[:2], strict=True):
         torch.testing.assert_close(one, other, **CLOSE)
     assert found[4:6] == expected[4:6]
