@@ -4,7 +4,6 @@
 // whole matrix of scores.
 #include "kernels/attention.h"
 
-#include <ATen/OpMathType.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/empty.h>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "kernels/distributions.h"
+#include "support/compute_dtype.h"
 #include "support/output_redirect.h"
 
 namespace openreg::ops::kernels {
@@ -162,12 +162,6 @@ void flash_backward(const AttentionOperands& x, const at::Tensor& grad, const at
 }
 
 // The formula --------------------------------------------------------------------------------------------------------
-
-// Returns an operand in the dtype in which the formula is computed: float for half and bfloat16, because scores of half
-// precision would lose too much.
-at::Tensor wide(const at::Tensor& tensor) {
-  return tensor.to(at::toOpMathType(tensor.scalar_type()));
-}
 
 // fold() joins the rows of the heads that share a key head: (batch, key heads, rows, width). unfold() separates them.
 at::Tensor fold(const at::Tensor& tensor, int64_t key_heads) {

@@ -63,8 +63,9 @@ enum class SyncPolicy : uint8_t {
 };
 
 // A hash of everything on which a kernel's checks can depend, except data. It contains the operator and its options,
-// and for each operand sizes, strides, dtype, layout, device, lazy bits (conjugate and negative), and the operands with
-// which it shares memory. An operand that is absent, such as None in a list of indices, counts as well.
+// except those in a struct of this package, such as RnnShape, which the function that fills the struct checks, and for
+// each operand sizes, strides, dtype, layout, device, lazy bits (conjugate and negative), and the operands with which
+// it shares memory. An operand that is absent, such as None in a list of indices, counts as well.
 class LaunchSignature {
  public:
   // `name` is that of the operator.

@@ -9,6 +9,7 @@
 // launch.
 #pragma once
 
+#include <ATen/OpMathType.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
@@ -39,6 +40,12 @@ inline c10::ScalarType reduced_as_float(c10::ScalarType dtype) {
 }
 inline c10::ScalarType integer_as_double(c10::ScalarType dtype) {
   return c10::isIntegralType(dtype, /*includeBool=*/false) ? c10::ScalarType::Double : dtype;
+}
+
+// Returns an operand in the dtype in which a formula is computed: float for half and bfloat16, because sums of these
+// would lose too much. Kernels call it.
+inline at::Tensor wide(const at::Tensor& tensor) {
+  return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }
 
 // An argument of a kernel, converted to the dtype in which the kernel computes. Valid during the call. write_back()

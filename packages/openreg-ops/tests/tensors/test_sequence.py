@@ -89,3 +89,5 @@ def test_zeros_without_memory():
     assert not torch._is_zerotensor(zeros * 2 + 1)
     with pytest.raises(RuntimeError, match="openreg"):
         torch._efficientzerotensor((2,), device="openreg:99")
+    with pytest.raises(RuntimeError, match="pinned"):
+        torch._efficientzerotensor((2,), device=DEVICE, pin_memory=True)

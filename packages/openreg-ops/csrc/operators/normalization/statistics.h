@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dtypes in which a normalization computes, and in which it saves statistics for backward.
+// The dtype in which a normalization saves statistics for backward.
 #pragma once
 
-#include <ATen/OpMathType.h>
 #include <ATen/native/cpu/mixed_data_type.h>
 
 #include "launch/launch.h"
+#include "support/compute_dtype.h"
 
 namespace openreg::ops {
 
@@ -26,11 +26,6 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
   };
   (check(parameters), ...);
   return dtype;
-}
-
-// Returns an operand in the dtype in which the kernel computes: float for half and bfloat16. Kernels call it.
-inline at::Tensor wide(const at::Tensor& tensor) {
-  return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }
 
 }  // namespace openreg::ops

@@ -112,11 +112,8 @@ at::Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::
 // Returns zeros that autograd recognizes. They have no memory until an operator needs their values.
 at::Tensor efficient_zeros(c10::IntArrayRef sizes, std::optional<c10::ScalarType> dtype,
                            std::optional<c10::Layout> /*layout*/, std::optional<c10::Device> device,
-                           std::optional<bool> /*pin_memory*/) {
-  const bool has_index = device.has_value() && device->has_index();
-  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
-  runtime::check_device_index(index);
-  at::native::ZeroTensorAllocator allocator({runtime::kDeviceType, index});
+                           std::optional<bool> pin_memory) {
+  at::native::ZeroTensorAllocator allocator(factory_device(op::_efficientzerotensor::name, device, pin_memory));
   constexpr c10::DispatchKeySet kKeys =
       c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
   return at::detail::empty_generic(sizes, &allocator, kKeys, c10::dtype_or_default(dtype), std::nullopt);
