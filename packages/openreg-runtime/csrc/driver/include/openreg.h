@@ -30,8 +30,7 @@
  *     synchronize return orErrorLaunchFailure until orDeviceReset(), or orErrorDeviceLost if the device is lost.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() tasks are recorded, not executed. A call that
  *     needs the result of a recorded task returns orErrorStreamCaptureUnsupported and invalidates the capture. A call
- *     that blocked because its stream was full returns the same code, and enqueues and invalidates nothing, if another
- *     thread began or ended a capture of the stream meanwhile.
+ *     that blocked on a full stream returns it, without effect, if a capture of the stream began or ended meanwhile.
  */
 #ifndef OPENREG_H_
 #define OPENREG_H_
@@ -273,8 +272,7 @@ OPENREG_API orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* sr
  * starts at `devPtr`. Blocks until all tasks of the owning device, and those in execution for others, are complete. The
  * caller still owns the allocation; its address, content and share of the capacity stay. The handle, and an open file,
  * last until orFree() or the end of this process. A process that has opened the handle keeps the bytes. The first call
- * for an allocation moves its bytes: what a thread other than an engine's (of a library for communication, say) writes
- * to them through the kernel view during the call may be lost. */
+ * moves them: what another thread than an engine's writes to them through the kernel view meanwhile may be lost. */
 OPENREG_API orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr);
 /* Maps the allocation of another process on the current device, again at each call. Both processes access the same
  * bytes, and nothing orders their tasks: synchronize before you send the handle. Imports take no capacity, and may
@@ -329,8 +327,7 @@ OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, o
 
 /* Creates a timeline semaphore with a first value: a 64-bit counter of the process that only grows. Owned by the caller
  * until orSemaphoreDestroy(). A stream waits until it has reached a value, which any thread may signal. So a stream
- * waits for something outside of the device, such as a message of another process, while no engine and no host thread
- * blocks.
+ * waits for something outside of the device, such as a message, while no engine and no host thread blocks.
  *   - A wait ends at once on a failed or lost device, fails after orSemaphoreFail(), and is dropped at process exit.
  *   - With OPENREG_LAUNCH_BLOCKING, a task behind a wait blocks the thread that enqueues it until the wait ends.
  *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
@@ -392,20 +389,18 @@ typedef struct orOperand {
 OPENREG_API int orOperandsWanted(void);
 typedef void (*orEnqueueHook_t)(void);
 /* Sets the process's only enqueue hook, or removes it if null. A thread calls the hook before it enqueues a copy, a
- * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then, so the hook may
- * acquire Python's GIL, for example to capture the stack that `submit` cannot. A callback of a subscription does hold
- * one, and orOperandsWanted() calls no hook in it. The hook must neither throw nor call this API. A call of the
- * previous hook may still be executing when this function returns. Needs no device. */
+ * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then (it
+ * is not in a callback), so the hook may acquire Python's GIL, for example to capture the stack that `submit` cannot.
+ * The hook must neither throw nor call this API. A call of the previous one may last longer. Needs no device. */
 OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
                                                  size_t count);
-/* Same as orLaunchKernel(), except that it does nothing and returns orErrorNotReady where that could block. This is the
- * case while the stream is full, and with OPENREG_LAUNCH_BLOCKING outside of a capture. It is also the case while so
- * many tasks are deferred that a launch runs some. Other errors take precedence. A caller that holds a lock that others
- * may need, such as Python's GIL, releases it and then calls orLaunchKernel(). A repeated try may never succeed,
- * because deferred tasks run only while a thread blocks. */
+/* Same as orLaunchKernel(), except that it does nothing and returns orErrorNotReady where that could block: while the
+ * stream is full, with OPENREG_LAUNCH_BLOCKING outside of a capture, and while so many tasks are deferred that a launch
+ * runs some. Other errors take precedence. A caller with a lock that others may need, such as the GIL, releases it and
+ * calls orLaunchKernel(). A repeated try may never succeed, because deferred tasks run only while a thread blocks. */
 OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
 /* Same as orTryLaunchKernel(), except that it has the operands of orLaunchKernelWithOperands(). */
 OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
@@ -580,9 +575,8 @@ typedef struct orSubscriber {
   /* A capturing stream recorded a task as node number `node`, on the calling thread. */
   void (*capture)(void* user, const orTaskInfo* task);
   /* Returns 1 and writes how long a kernel, copy, fill or host function took, or returns 0. The first duration counts;
-   * without one the seed decides, or the task takes no time. Called only with OPENREG_SCHEDULE_SEED or a time source,
-   * on the engine's thread after the task, without operands. With a time source also called for a semaphore wait, on
-   * the thread that ends it, for example by its signal; without a duration the wait ends at the signal. */
+   * without one the seed decides, or it took no time. Called with OPENREG_SCHEDULE_SEED or a time source, after the
+   * task, without operands, on the engine's thread; for a semaphore wait (time source only) on the one that ends it. */
   int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
   /* Time source only. Returns the chip's engine for a task, 0 to 63, or -1 if it needs none; null stands for engine 0.
    * Called on any thread, any number of times; the result must not change. */
