@@ -164,7 +164,8 @@ def test_dirichlet():
 def test_dirichlet_gives_neither_zero_nor_one(dtype):
     x = torch._sample_dirichlet(full(1e-4, 1000, 2, dtype=torch.float64).to(dtype)).cpu()
     limits = torch.finfo(dtype)
-    assert (x.min().item(), x.max().item()) == (limits.tiny, 1 - limits.eps / 2)
+    assert x.min().item() >= limits.tiny
+    assert x.max().item() <= 1 - limits.eps / 2
 
 
 def test_distributions_of_torch():
