@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls of several threads, as autograd makes them for several devices, are all recorded, and a storage counts once."""
 
-import contextlib
 import threading
 
 import torch
@@ -9,51 +8,51 @@ import torch
 from openreg_predict.trace import GRANULE, Memory, Recorder
 
 
-class Meeting:
-    """A place in the code where a thread waits for the other one, or for a moment if a lock keeps the other one out."""
+def is_held(lock):
+    """Whether another thread would have to wait for the lock."""
+    taken = []
 
-    def __init__(self):
-        self._barrier = threading.Barrier(2, timeout=0.5)
+    def try_it():
+        taken.append(lock.acquire(blocking=False))
+        if taken[0]:
+            lock.release()
 
-    def wait(self):
-        with contextlib.suppress(threading.BrokenBarrierError):
-            self._barrier.wait()
-
-
-def in_two_threads(function):
-    threads = [threading.Thread(target=function) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    thread = threading.Thread(target=try_it)
+    thread.start()
+    thread.join()
+    return not taken[0]
 
 
-def test_calls_of_two_threads_have_an_index_each():
-    meeting, x = Meeting(), torch.empty(4, device="meta")
+def test_no_other_thread_can_take_the_index_of_a_call():
+    held = []
 
     class Calls(list):
         def append(self, item):
-            meeting.wait()
+            held.append(is_held(recorder._lock))
             super().append(item)
 
     recorder, indices = Recorder(), []
     recorder.calls = Calls()
     recorder.after_describe = indices.append
-    in_two_threads(lambda: recorder.__torch_dispatch__(torch.ops.aten.neg.default, (), (x,)))
-    assert sorted(indices) == [0, 1]
+    x = torch.empty(4, device="meta")
+    for _ in range(2):
+        recorder.__torch_dispatch__(torch.ops.aten.neg.default, (), (x,))
+    assert (indices, held) == ([0, 1], [True, True])
     assert [(call.name, call.work.kernels) for call in recorder.calls] == [("aten::neg", 1)] * 2
 
 
-def test_a_storage_that_two_threads_use_counts_once():
-    meeting, x = Meeting(), torch.empty(4, device="meta")
+def test_no_other_thread_can_count_a_storage_meanwhile():
+    held = []
 
     class Sizes(dict):
         def get(self, key):
-            found = super().get(key)
-            meeting.wait()
-            return found
+            held.append(is_held(memory._lock))
+            return super().get(key)
 
     memory = Memory("meta")
     memory._sizes = Sizes()
-    in_two_threads(lambda: memory.track(x))
+    x = torch.empty(4, device="meta")
+    memory.track(x)
+    memory.track(x)
+    assert held == [True, True]
     assert (memory.now, memory.peak) == (GRANULE, GRANULE)

@@ -226,25 +226,18 @@ def test_a_location_to_load_to_means_the_current_device_unless_it_has_a_number()
 
 @pytest.mark.covers("module._lazy_init")
 def test_a_thread_waits_for_the_deferred_functions_that_another_one_runs():
-    running, may_end, order = threading.Event(), threading.Event(), []
+    running, may_end = threading.Event(), threading.Event()
 
     def deferred():
+        openreg._lazy_init()  # as the first use of the device in the function does
         running.set()
         may_end.wait()
-        openreg._lazy_init()  # as the first use of the device in the function does
-        order.append("function")
-
-    def use_first():
-        openreg._lazy_init()
-        order.append("use")
 
     _device._queued_calls.append(deferred)
-    threads = [threading.Thread(target=openreg._lazy_init), threading.Thread(target=use_first)]
-    threads[0].start()
+    thread = threading.Thread(target=openreg._lazy_init)
+    thread.start()
     running.wait()
-    threads[1].start()
-    threads[1].join(0.2)  # without the lock it ends here
+    is_free = _device._queue_lock.acquire(blocking=False)  # the lock for which _lazy_init() of this thread would wait
     may_end.set()
-    for thread in threads:
-        thread.join()
-    assert order == ["function", "use"]
+    thread.join()
+    assert not is_free
