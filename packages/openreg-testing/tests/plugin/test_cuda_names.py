@@ -183,7 +183,7 @@ OWNERS = [
 ]
 torch.cuda.FloatTensor, torch.openreg.FloatTensor  # made when they are asked for
 before = [dict(vars(owner)) for owner in OWNERS]
-end = cuda_names.activate("openreg")
+end = cuda_names.activate("openreg", "--cuda-as")
 assert torch.ones(1, device="cuda").is_cuda
 assert any(dict(vars(owner)) != known for owner, known in zip(OWNERS, before))
 end()
