@@ -162,11 +162,11 @@ c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Sta
   return quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU;
 }
 
-BoxedCpuCall::BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
+BoxedCpuCall::BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack, c10::Device device)
     : op_(op),
       stack_(stack),
       first_argument_(stack.size() - op.schema().arguments().size()),
-      device_(device_of_call(stack, op.schema().arguments().size())),
+      device_(device),
       aliases_(op.schema().name().c_str()) {
   check_devices_of_call(op, stack, device_);
   const auto& arguments = op_.schema().arguments();

@@ -84,16 +84,14 @@ c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Sta
 // A boxed call of a CPU kernel on aliases of its operands. It exists for one call, on one thread.
 class BoxedCpuCall {
  public:
-  // `stack` holds the arguments on top and must keep them until finish(). The call's device has to be current until
-  // then.
-  BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  // `stack` holds the arguments on top and must keep them until finish(). `device` is that of the call
+  // (device_of_call()), and has to be current until then.
+  BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack, c10::Device device);
 
   // Runs the kernel that PyTorch has for `key` on the engine, in stream order, and blocks until it is complete. Also
   // checks the indices of sparse operands and results, and throws c10::Error if one is out of bounds. Reissues the
   // kernel's warnings on the calling thread. Throws as run_and_wait() does, so the device stays healthy.
   void run_on_engine(c10::DispatchKey key);
-
-  c10::Device device() const { return device_; }
 
   // The two functions below are for callers that run the kernel themselves on the host instead of run_on_engine().
   // cpu_stack() returns the arguments as the CPU kernel takes them. The kernel replaces them by its results.

@@ -68,7 +68,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   // Before the call exists, which copies operands and advances the generator. A captured kernel would refer to its
   // objects.
   check_sync_allowed(name.c_str(), stream);
-  BoxedCpuCall call(op, *stack);
+  BoxedCpuCall call(op, *stack, device);
   if (may_be_python(op)) {
     run_on_host(op, call, key, stream);
   } else {

@@ -395,7 +395,7 @@ void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream strea
       stream.device(), " records work without running it. Run it once before the capture");
   check_sync_allowed(name, stream);
   const Stack given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
-  BoxedCpuCall call(op, *stack);
+  BoxedCpuCall call(op, *stack, stream.device());
   call.run_on_engine(cpu_key_of(op, *stack));
   call.finish();
   // An operand that the kernel wrote may have another shape or quantizer now. Then its key differs from that of

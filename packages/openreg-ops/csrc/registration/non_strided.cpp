@@ -16,7 +16,7 @@ void run_synchronous(const c10::OperatorHandle& op, c10::DispatchKey key, torch:
   const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
   const CurrentDeviceGuard current(device);
   check_sync_allowed(op.schema().name().c_str(), runtime::current_stream(device.index()));
-  BoxedCpuCall call(op, *stack);
+  BoxedCpuCall call(op, *stack, device);
   call.run_on_engine(key);
   call.finish();
 }

@@ -9,6 +9,7 @@
 #include "launch/derivative.h"
 #include "launch/raw_operands.h"
 #include "registration/declare.h"
+#include "support/index_range.h"
 #include "support/torch_versions.h"
 
 namespace openreg::ops {
@@ -158,17 +159,15 @@ void check_bags(const char* name, const at::Tensor& grad, const at::Tensor& indi
 // Throws c10::Error, with `name`, unless the gradient has a row for every bag in `offset2bag`. Runs on the engine
 // thread.
 void check_rows_on_engine(const char* name, const at::Tensor& grad, const at::Tensor& offset2bag) {
-  TORCH_CHECK(offset2bag.numel() == 0 ||
-                  (offset2bag.min().item<int64_t>() >= 0 && offset2bag.max().item<int64_t>() < grad.size(0)),
-              name, ": expected offset2bag to have numbers of at least 0 and below ", grad.size(0),
+  TORCH_CHECK(are_within(offset2bag, 0, grad.size(0)), name,
+              ": expected offset2bag to have numbers of at least 0 and below ", grad.size(0),
               ", the rows of the gradient; pass what the forward operator returned");
 }
 
 // Throws c10::Error, with `name`, unless all indices are rows of a matrix that has `rows`, because the kernels do not
 // check the positions to which they write. Runs on the engine thread.
 void check_indices_on_engine(const char* name, const at::Tensor& indices, int64_t rows) {
-  TORCH_CHECK(indices.numel() == 0 || (indices.min().item().toLong() >= 0 && indices.max().item().toLong() < rows),
-              name, ": expected indices of at least 0 and below ", rows,
+  TORCH_CHECK(are_within(indices, 0, rows), name, ": expected indices of at least 0 and below ", rows,
               ", the rows of the weight; pass those of the forward operator");
 }
 

@@ -3,12 +3,12 @@
 // definition, so tensors of lengths are read there. Targets may also be on the host.
 #include <ATen/ops/_ctc_loss_backward_native.h>
 #include <ATen/ops/_ctc_loss_native.h>
-#include <ATen/ops/aminmax.h>
 
 #include <algorithm>
 
 #include "launch/derivative.h"
 #include "registration/declare.h"
+#include "support/index_range.h"
 
 namespace openreg::ops {
 
@@ -84,11 +84,8 @@ OutputSpec meta_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_
 void check_labels_on_engine(const char* name, const at::Tensor& log_probs, const at::Tensor& targets,
                             c10::IntArrayRef target_lengths) {
   const auto check = [&](const at::Tensor& labels) {
-    if (labels.numel() > 0) {
-      const auto [least, greatest] = at::aminmax(labels);
-      TORCH_CHECK(least.item().toLong() >= 0 && greatest.item().toLong() < log_probs.size(2), name,
-                  ": expected labels of at least 0 and below ", log_probs.size(2), ", the number of classes");
-    }
+    TORCH_CHECK(are_within(labels, 0, log_probs.size(2)), name, ": expected labels of at least 0 and below ",
+                log_probs.size(2), ", the number of classes");
   };
   if (targets.dim() == 1) {
     check(targets);

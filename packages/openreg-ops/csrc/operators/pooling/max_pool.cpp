@@ -2,10 +2,10 @@
 // Maximum pooling with backward: max_pool, adaptive_max_pool and fractional_max_pool. If PyTorch has no meta function,
 // as for max_pool in three dimensions, this file checks the shapes.
 #include <ATen/native/Pool.h>
-#include <ATen/ops/aminmax.h>
 
 #include "launch/derivative.h"
 #include "registration/declare.h"
+#include "support/index_range.h"
 
 namespace openreg::ops {
 
@@ -110,13 +110,9 @@ constexpr auto meta_fractional_backward = [](const at::Tensor& grad, const at::T
 // `kLeast` is 0, or -1 if the kernel accepts that as the index of no maximum. Runs on the engine thread.
 template <class Op, int kDims, int kLeast>
 void check_indices_on_engine(const at::Tensor& self, const at::Tensor& indices) {
-  if (indices.numel() > 0) {
-    const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
-    const auto [least, greatest] = at::aminmax(indices);
-    TORCH_CHECK(least.template item<int64_t>() >= kLeast && greatest.template item<int64_t>() < places, Op::name,
-                ": expected indices of at least ", kLeast, " and below ", places,
-                ", the elements of a plane of the input; pass the indices that the forward operator returned");
-  }
+  const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
+  TORCH_CHECK(are_within(indices, kLeast, places), Op::name, ": expected indices of at least ", kLeast, " and below ",
+              places, ", the elements of a plane of the input; pass the indices that the forward operator returned");
 }
 at::Tensor& max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
                                 c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,

@@ -2,13 +2,13 @@
 // Products of compressed layouts whose sparse results have the elements of an operand: sampled_addmm, and the gradients
 // of products that reduce.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 
 #include "launch/derivative.h"
 #include "operators/sparse/pattern.h"
 #include "registration/declare.h"
 #include "support/compute_dtype.h"
+#include "support/index_range.h"
 #include "support/torch_versions.h"
 
 namespace openreg::ops {
@@ -135,12 +135,9 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::T
 void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& weight,
                             std::string_view reduce, const at::Tensor& places, std::array<bool, 2> wanted,
                             at::Tensor& of_values, at::Tensor& of_weight) {
-  if (places.defined()) {
-    const auto [least, greatest] = at::aminmax(places);
-    TORCH_CHECK(least.item().toLong() >= 0 && greatest.item().toLong() <= self._nnz(), kReduceBackward.name,
-                ": expected arg_out to have numbers from 0 to ", self._nnz(),
-                ", the number of values; pass what the forward operator returned");
-  }
+  TORCH_CHECK(!places.defined() || are_within(places, 0, self._nnz() + 1), kReduceBackward.name,
+              ": expected arg_out to have numbers from 0 to ", self._nnz(),
+              ", the number of values; pass what the forward operator returned");
   const at::Tensor found = places.defined() ? places : at::empty({0}, self.col_indices().options());
   const auto [first, second] =
       op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..error_text import first_line
 from . import device_under_test
 from .check_results import Computation
 from .check_writes import form_name, is_intact_around, transposed, with_strides
@@ -70,7 +71,7 @@ class OverloadChecker(TorchDispatchMode):  # type: ignore[no-untyped-call]
             device_under_test.synchronize()
         except Exception as error:
             if form is None or not raises(lambda: call(overload, form, "cpu"), type(error)):
-                self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+                self.differences.append(f"{name}: {first_line(error)}")
             return
         values = torch.Tag.nondeterministic_seeded not in overload.tags
         mine = tensors_in(ours)

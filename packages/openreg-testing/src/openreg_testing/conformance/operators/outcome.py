@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import torch
 
+from ..error_text import first_line
 from . import device_under_test, record
 
 FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # warnings of fallbacks, which reports count separately
@@ -71,10 +72,7 @@ class CallOutcome:
 
     def describe(self) -> str:
         """Returns the type and message of the exception in one line, or "a result"."""
-        if self.error is None:
-            return "a result"
-        message = str(self.error).strip().split("\n")[0][:200]
-        return f"{type(self.error).__name__}: {message}"
+        return "a result" if self.error is None else first_line(self.error)
 
 
 def attempt(call: Callable[[], Any], device: str) -> CallOutcome:

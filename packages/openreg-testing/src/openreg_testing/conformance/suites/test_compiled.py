@@ -14,6 +14,7 @@ import torch
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
+from openreg_testing.conformance.error_text import first_line
 from openreg_testing.conformance.harness import DeviceUnderTest, covers
 from openreg_testing.conformance.operators.check_compiled import is_registered
 
@@ -38,5 +39,4 @@ def skip_unless_the_cpu_compiles(info: ModuleInfo) -> None:
         try:
             modules.run(torch.compile(copy.deepcopy(module)), *modules.moved(given, torch.device("cpu")))
         except Exception as error:
-            reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-            pytest.skip(f"{info.name} cannot be compiled for the CPU: {reason}")
+            pytest.skip(f"{info.name} cannot be compiled for the CPU: {first_line(error)}")

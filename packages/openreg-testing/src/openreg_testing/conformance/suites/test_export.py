@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from openreg_testing.conformance import modules
+from openreg_testing.conformance.error_text import first_line
 from openreg_testing.conformance.harness import DeviceUnderTest, covers
 
 DECOMPOSITIONS = "registration.decompositions of composite operators that the device overrides"
@@ -105,7 +106,7 @@ def test_a_program_is_taken_apart_as_on_the_cpu(device: DeviceUnderTest, info: M
         try:
             expected = _operators(_decompose(module, *here[0]))
         except (RuntimeError, ValueError, torch._dynamo.exc.TorchDynamoException) as error:
-            pytest.skip(f"{info.name} cannot be exported for the CPU: {str(error).splitlines()[0]}")
+            pytest.skip(f"{info.name} cannot be exported for the CPU: {first_line(error)}")
         program = _decompose(copy.deepcopy(module).to(there[1]), *there[0])
         core = {operator for operator in _operators(program) if torch.Tag.core in getattr(operator, "tags", ())}
         assert _operators(program) - core - expected == set()
