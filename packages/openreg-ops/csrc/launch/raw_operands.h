@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -101,13 +102,13 @@ class RawOperands {
   explicit RawOperands(const char* name, const Accesses&... accesses) {
     (check(name, accesses), ...);
     if (C10_UNLIKELY(runtime::Operands::wanted())) {
+      operands_.emplace();
       (add(accesses), ...);
-      wanted_ = true;
     }
   }
 
   // Returns the operands for runtime::launch(), or null if no observer requires them. Valid as long as this object.
-  const runtime::Operands* get() const { return wanted_ ? &operands_ : nullptr; }
+  const runtime::Operands* get() const { return operands_.has_value() ? &*operands_ : nullptr; }
 
  private:
   template <class... Tensors>
@@ -117,12 +118,11 @@ class RawOperands {
   }
   template <class... Tensors>
   void add(const Accessed<Tensors...>& accessed) {
-    const auto visit = [&](const at::Tensor& tensor) { operands_.add(tensor, accessed.access); };
+    const auto visit = [&](const at::Tensor& tensor) { operands_->add(tensor, accessed.access); };
     std::apply([&](const auto&... argument) { (for_each_tensor(visit, argument), ...); }, accessed.tensors);
   }
 
-  bool wanted_ = false;
-  runtime::Operands operands_;
+  std::optional<runtime::Operands> operands_;  // without a value if no observer requires them
 };
 
 // Launches a kernel on the current stream of the device. The launch owns numbers and addresses, but no tensors.

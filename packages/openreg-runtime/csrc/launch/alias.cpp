@@ -78,8 +78,8 @@ AliasDescriptor AliasBuilder::describe_at(const at::Tensor& tensor, void* addres
   if (C10_UNLIKELY(static_cast<size_t>(last + 1) * result.dtype_.itemsize() > result.nbytes_)) {
     check_storage(operation_, tensor);  // also handles tensors without elements and dtypes smaller than a byte
   }
-  if (C10_UNLIKELY(wanted_)) {
-    operands_.add(tensor, access_);
+  if (C10_UNLIKELY(operands_.has_value())) {
+    operands_->add(tensor, access_);
   }
   return result;
 }

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <string>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 #include "platform/platform.h"
@@ -18,10 +18,11 @@ namespace {
 // In bytes. A copy of this size takes many times longer than the creation of a thread.
 constexpr size_t kHalvingThreshold = size_t{8} << 20;
 
-std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
-  std::string failure;
+// Sets `failure` if the kernel fails.
+void run_kernel(const orKernel& kernel, bool skip, Counters& counters, std::string& failure) {
   if (!skip && kernel.function != nullptr) {
-    char reason[768] = {};
+    char reason[768];
+    reason[0] = 0;  // the rest is left as it is, because clearing it takes longer than a launch
     const orError_t code = kernel.function(kernel.state, reason, sizeof(reason));
     reason[sizeof(reason) - 1] = 0;  // the kernel may not have terminated it
     ++counters.launches;
@@ -32,7 +33,6 @@ std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   if (kernel.release != nullptr) {
     kernel.release(kernel.state);
   }
-  return failure;
 }
 
 // Copies large ranges with two threads, because one core does not reach the bandwidth of the memory.
@@ -74,15 +74,15 @@ void run_fill(const Task::Fill& fill, bool skip, Counters& counters) {
   }
 }
 
-Failure inject(const Task& task) {
+// Returns the text of the task's injected fault.
+std::string describe_fault(const Task& task) {
   if (task.injected == Task::Injected::kDeviceLoss) {
-    return {"the device was lost by an injected fault", true};
+    return "the device was lost by an injected fault";
   }
   const char* const advice = " failed: an injected fault (OPENREG_FAULTS or orSetFaults())";
-  return {task.kind == Task::Kind::kKernel ? join("kernel '", task.kernel.name, "'", advice)
-          : task.kind == Task::Kind::kCopy ? join("a copy of ", task.copy.size, " bytes", advice)
-                                           : join("a fill of ", task.fill.size, " bytes", advice),
-          false};
+  return task.kind == Task::Kind::kKernel ? join("kernel '", task.kernel.name, "'", advice)
+         : task.kind == Task::Kind::kCopy ? join("a copy of ", task.copy.size, " bytes", advice)
+                                          : join("a fill of ", task.fill.size, " bytes", advice);
 }
 
 }  // namespace
@@ -97,20 +97,16 @@ void check_not_engine_thread() {
                        "called by a kernel, which must not wait for other work; wait on the host instead");
 }
 
-Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
-  Failure injected;
+std::string execute(const Task& task, bool skip, Counters& counters) noexcept {
+  std::string failure;
   if (!skip && task.injected != Task::Injected::kNothing) {
     skip = true;
-    injected = inject(task);
+    failure = describe_fault(task);
   }
   switch (task.kind) {
-    case Task::Kind::kKernel: {
-      std::string failure = run_kernel(task.kernel, skip, counters);
-      if (!failure.empty()) {
-        return {std::move(failure), false};
-      }
+    case Task::Kind::kKernel:
+      run_kernel(task.kernel, skip, counters, failure);
       break;
-    }
     case Task::Kind::kHostFunction:
       if (!skip) {
         task.host.function(task.host.user_data);
@@ -128,7 +124,7 @@ Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
     case Task::Kind::kDelay:
       break;  // these need no engine; see CommandProcessor
   }
-  return injected;
+  return failure;
 }
 
 }  // namespace openreg::driver

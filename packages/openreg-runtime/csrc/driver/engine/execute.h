@@ -15,15 +15,10 @@ bool& is_engine_thread();
 // Throws Error(orErrorNotSupported) on an engine thread.
 void check_not_engine_thread();
 
-// The failure of a task, if any.
-struct Failure {
-  std::string text;          // what failed and why; empty on success
-  bool device_lost = false;  // true only for an injected loss of the device (OPENREG_FAULTS)
-};
-
 // Executes the task, counts it in `counters` if it is a kernel, a copy or a fill, and releases what it owns. Returns
-// its failure. If `skip` is true or the task has an injected fault, only releases what it owns. Waits, event records
-// and delays need no engine; for them it does nothing. The caller does not hold the scheduler's mutex. Never throws.
-Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
+// what failed and why, or an empty string on success. If `skip` is true or the task has an injected fault, only
+// releases what it owns. Waits, event records and delays need no engine; for them it does nothing. The caller does not
+// hold the scheduler's mutex. Never throws.
+std::string execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

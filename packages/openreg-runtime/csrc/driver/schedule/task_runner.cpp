@@ -2,6 +2,7 @@
 // REAL HW: firmware of the device selects the tasks, and the driver reads their results after an interrupt.
 #include "schedule/task_runner.h"
 
+#include <string>
 #include <utility>
 
 #include "engine/execute.h"
@@ -27,18 +28,19 @@ void TaskRunner::run(Engine& engine, Stream& stream, Lock& lock) {
     current_device() = device.index;  // that of a host thread is the program's
   }
   Counters counters;
-  Failure failure = execute(task, skip, counters);
+  std::string failure = execute(task, skip, counters);
   acquire(lock);
   counters.busy_nanoseconds = engine.end(result.end);
   stream.counters.add(counters);
   device.counters.add(counters);
   device.busy.add(engine.running_since(), result.end);
-  if (skip || !failure.text.empty()) {
-    result.status = failure.device_lost || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
-  }
-  if (!failure.text.empty() && !device.failed) {
-    device.lost = failure.device_lost;
-    semaphores_.fail_device(device, std::move(failure.text));
+  if (skip || !failure.empty()) {
+    const bool loses_device = !skip && task.injected == Task::Injected::kDeviceLoss;
+    result.status = loses_device || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
+    if (!failure.empty() && !device.failed) {
+      device.lost = loses_device;
+      semaphores_.fail_device(device, std::move(failure));
+    }
   }
   result.engine = engine.index();
   result.skipped = skip;

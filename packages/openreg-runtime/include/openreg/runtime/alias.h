@@ -8,6 +8,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -61,10 +62,14 @@ class OPENREG_RUNTIME_API AliasBuilder {
 
   // Returns the operands of all tensors so far, for the argument of launch(). Returns null if no observer required
   // operands (Operands::wanted()) when this object was made. Valid as long as this object.
-  const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
+  const Operands* operands() const { return operands_.has_value() ? &*operands_ : nullptr; }
 
   // `operation` is the operation's name in error messages. It must outlive this object.
-  explicit AliasBuilder(const char* operation) : operation_(operation) {}
+  explicit AliasBuilder(const char* operation) : operation_(operation) {
+    if (Operands::wanted()) {
+      operands_.emplace();
+    }
+  }
 
  private:
   AliasDescriptor describe_at(const at::Tensor& tensor, void* address);
@@ -80,9 +85,8 @@ class OPENREG_RUNTIME_API AliasBuilder {
   }
 
   const char* operation_;
-  const bool wanted_ = Operands::wanted();
   orAccess access_ = orAccessRead;
-  Operands operands_;
+  std::optional<Operands> operands_;                    // without a value if no observer requires them
   c10::SmallVector<const c10::StorageImpl*, 4> known_;  // storages of the launch; the index is the storage's number
   AliasStorages storages_;                              // storages of the aliases that this object has made
   std::vector<at::Tensor> kept_;                        // the tensors of keep()
