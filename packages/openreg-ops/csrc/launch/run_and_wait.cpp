@@ -14,7 +14,7 @@ namespace openreg::ops {
 
 void check_sync_allowed(const char* name, c10::Stream stream) {
   runtime::check_stream_not_capturing(name, stream);
-  runtime::warn_or_error_on_sync();
+  runtime::warn_or_error_on_sync(name, stream.device());
 }
 
 void run_and_wait(const char* name, c10::Stream stream, c10::function_ref<void()> function,

@@ -118,7 +118,11 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
     runtime::check_stream_not_capturing(kWaitingCopy, stream);
-    runtime::warn_or_error_on_sync();
+  }
+  // REAL HW: CUDA's copies wait for the stream unless the caller allows otherwise, so the mode reports a staged one,
+  // too.
+  if (!may_return || !non_blocking) {
+    runtime::warn_or_error_on_sync(kName, stream.device());
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
   // A large copy runs on all threads of the compute engine if the host blocks anyway. Otherwise it would delay kernels

@@ -29,7 +29,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
                    const orStream_t stream = runtime::native_handle(current);
-                   runtime::warn_or_error_on_sync();
+                   runtime::warn_or_error_on_sync("Tensor.item()", current.device());
                    orError_t status = orSuccess;
                    {
                      // The host variable is pageable memory, so the copy blocks until the stream's tasks are complete.

@@ -24,6 +24,8 @@ WAITS = {
     "bool": lambda x: bool(x[0] > 0),
     "cpu": lambda x: x.cpu(),
     "reading into pageable memory": lambda x: torch.empty(4).copy_(x, non_blocking=True),
+    "blocking copy from pageable memory": lambda x: torch.ones(4).to(DEVICE),
+    "numbers of Python": lambda x: torch.tensor([1.0, 2.0], device=DEVICE),
     "blocking copy to pinned memory": lambda x: torch.empty(4).pin_memory().copy_(x),
     "shape that depends on data": lambda x: torch.unique(x),
     "fallback": lambda x: fall_back(x),
@@ -75,6 +77,6 @@ def test_what_lets_the_host_go_on_is_allowed():
     y = (x @ pinned.to(DEVICE, non_blocking=True)).relu().sum()
     y.backward()
     torch.empty(4, 4).pin_memory().copy_(x.grad, non_blocking=True)
-    torch.ones(4).to(DEVICE)
+    torch.ones(4).to(DEVICE, non_blocking=True)
     torch.randn(3, device=DEVICE)
     torch.openreg.synchronize()

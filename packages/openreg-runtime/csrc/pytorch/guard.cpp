@@ -79,7 +79,7 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   void* getStreamNativeHandle(const c10::Stream stream) const override { return native_handle(stream); }
   bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
   void synchronizeStream(const c10::Stream& stream) const override {
-    warn_or_error_on_sync();
+    warn_or_error_on_sync("Stream.synchronize()", stream.device());
     synchronize_stream(stream);
   }
   bool isStreamCapturing(const c10::Stream& stream) const override { return is_capturing(stream); }

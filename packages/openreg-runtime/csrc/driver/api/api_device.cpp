@@ -112,14 +112,14 @@ orError_t orRegisterFaultKind(int* kind, const char* name) {
   });
 }
 
-orError_t orCountForFault(int kind, int device, int* strikes) {
+orError_t orCountForFault(int kind, int device, int* mustFail) {
   return guarded(__func__, [&] {
-    check_pointer(strikes, "strikes");
+    check_pointer(mustFail, "mustFail");
     Driver& driver = Driver::get();
     check_device_index(device);
     OPENREG_DRIVER_CHECK(kind >= kFirstRegisteredFault && kind < fault_kind_count(), orErrorInvalidValue, "kind ", kind,
                          " of faults was not registered; pass a kind that orRegisterFaultKind() returned");
-    *strikes = driver.faults.should_fail(kind, device) ? 1 : 0;
+    *mustFail = driver.faults.should_fail(kind, device) ? 1 : 0;
     return orSuccess;
   });
 }

@@ -220,7 +220,7 @@ OPENREG_API orError_t orSetFaults(const char* specification);
  * rejects unknown names. Returns orErrorInvalidValue after 32 names, and for characters other than a to z and _. */
 OPENREG_API orError_t orRegisterFaultKind(int* kind, const char* name);
 /* Counts one operation of a registered kind on a device. Writes 1 if it must fail, else 0. Cheap if none is armed. */
-OPENREG_API orError_t orCountForFault(int kind, int device, int* strikes);
+OPENREG_API orError_t orCountForFault(int kind, int device, int* mustFail);
 /* Returns 0 in a forked child of a process that used the device, and while the process exits, else 1. Release paths
  * must do nothing after 0. Takes no lock and never fails. */
 OPENREG_API int orDriverIsUsable(void);

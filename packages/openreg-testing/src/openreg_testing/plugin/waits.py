@@ -25,7 +25,7 @@ from openreg_testing.plugin.project_files import ProjectFiles
 
 __tracebackhide__ = True  # pytest omits frames of this module from tracebacks
 
-_MESSAGE = re.compile(r"the host waits for a stream of an? \w+ device|called a synchronizing \w+ operation")
+_MESSAGE = re.compile(r".*: the host waits here for a stream of \w+:\d+|called a synchronizing \w+ operation")
 # Top-level packages whose frames are skipped, because a caller of theirs caused the wait.
 _INTERNAL = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_ops", "warnings", "contextlib", "_pytest")
 # Modules whose frames mean that no user code caused the wait: those that print values or call hooks of pytest. Other
