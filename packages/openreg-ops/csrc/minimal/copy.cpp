@@ -107,37 +107,40 @@ void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10
 
 constexpr const char* kWaitingCopy = "a copy between openreg and the host that waits (.cpu(), .to(), printing)";
 
+// Enqueues a copy between host and device, after which the host waits for the stream if `waits` is true. Then a large
+// copy runs on all threads of the compute engine. Otherwise it would delay kernels of other streams.
+void enqueue_copy_with_host(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream, bool waits) {
+  runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
+  const bool parallel = waits && source.nbytes() >= kParallelCopy;
+  if (is_plain(source, destination) && !parallel) {
+    copy_bytes(source, destination, stream);
+  } else {
+    launch_copy(source, destination, stream, waits);
+  }
+}
+
 void copy_with_host(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
   const at::Tensor& host = is_on_device(source) ? destination : source;
   const at::Tensor& device = is_on_device(source) ? source : destination;
   const c10::Stream stream = runtime::current_stream(device.get_device());
   const bool pinned = runtime::is_pinned(host.storage().data());
   // The driver stages the bytes of a small pageable source, so the call need not block until they are copied.
-  const bool bytes = is_plain(source, destination);
-  const bool stageable = bytes && !is_on_device(source) && !pinned;
-  const bool may_return = stageable || (non_blocking && pinned);
-  if (!may_return) {
+  const bool stageable = is_plain(source, destination) && !is_on_device(source) && !pinned;
+  const bool waits = !stageable && !(non_blocking && pinned);
+  if (waits) {
     runtime::check_stream_not_capturing(kWaitingCopy, stream);
   }
   // REAL HW: CUDA's copies wait for the stream unless the caller allows otherwise, so the mode reports a staged one,
   // too.
-  if (!may_return || !non_blocking) {
+  if (waits || !non_blocking) {
     runtime::warn_or_error_on_sync(kName, stream.device());
   }
-  runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
-  // A large copy runs on all threads of the compute engine if the host blocks anyway. Otherwise it would delay kernels
-  // of other streams.
-  const bool parallel = !may_return && source.nbytes() >= kParallelCopy;
-  if (bytes && !parallel) {
-    copy_bytes(source, destination, stream);
-  } else {
-    launch_copy(source, destination, stream, !may_return);
-  }
+  enqueue_copy_with_host(source, destination, stream, waits);
   if (pinned) {
     runtime::host_allocator().record_event(host.storage().mutable_data(), host.storage().data_ptr().get_context(),
                                            stream);
   }
-  if (!may_return) {
+  if (waits) {
     runtime::synchronize_stream(stream);
   }
 }
