@@ -110,6 +110,21 @@ std::optional<uint64_t> read_schedule_seed() {
   return number;
 }
 
+uint64_t read_schedule_timeout() {
+  constexpr const char* kName = "OPENREG_SCHEDULE_TIMEOUT";
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const char* text = std::getenv(kName);
+  if (text == nullptr) {
+    return kSecond;
+  }
+  unsigned long long number = 0;
+  std::string unit;
+  if (!parse_number(text, number, unit) || !unit.empty() || number < 1 || number > 3600) {
+    refuse(kName, text, "a whole number of seconds from 1 to 3600");
+  }
+  return number * kSecond;
+}
+
 std::vector<Fault> read_faults(int device_count) {
   constexpr const char* kName = "OPENREG_FAULTS";
   const char* text = std::getenv(kName);
@@ -147,6 +162,7 @@ Settings read_settings() {
   result.device_memory = read_device_memory(result.device_count);
   result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
   result.schedule_seed = read_schedule_seed();
+  result.schedule_timeout = read_schedule_timeout();
   result.faults = read_faults(result.device_count);
   result.poison = read_flag("OPENREG_POISON");
   return result;

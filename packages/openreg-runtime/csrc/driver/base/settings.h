@@ -17,6 +17,7 @@ struct Settings {
   size_t device_memory;                   // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
   bool launch_blocking;                   // OPENREG_LAUNCH_BLOCKING: launches return after the task
   std::optional<uint64_t> schedule_seed;  // OPENREG_SCHEDULE_SEED, the seed of the order of tasks
+  uint64_t schedule_timeout;              // OPENREG_SCHEDULE_TIMEOUT, nanoseconds (see SeededSchedule)
   std::vector<Fault> faults;              // OPENREG_FAULTS
   bool poison;                            // OPENREG_POISON: new memory is filled with kPoison
 };

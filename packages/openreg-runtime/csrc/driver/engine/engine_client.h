@@ -22,8 +22,8 @@ class EngineClient {
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
   // Returns the longest time for which the thread of an idle engine may sleep before it calls next() again, in
   // nanoseconds. 0 means until it is woken. Only a seeded schedule limits the sleep: before it executes tasks without
-  // them, it waits at most a second for a semaphore's signal, or for the threads that are not progress threads (threads
-  // that drive communication, orThreadSetProgress()).
+  // them, it waits at most OPENREG_SCHEDULE_TIMEOUT for a semaphore's signal, or for the threads that are not progress
+  // threads (threads that drive communication, orThreadSetProgress()).
   virtual uint64_t longest_sleep() = 0;
   // Completes the stream's head, which is a delay that has ended. The timer thread calls it.
   virtual void end_delay(Stream& stream) = 0;

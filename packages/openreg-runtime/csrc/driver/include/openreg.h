@@ -332,8 +332,9 @@ OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, o
  *   - With OPENREG_LAUNCH_BLOCKING, a task behind a wait blocks the thread that enqueues it until the wait ends.
  *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
  *     only when no task can run, for one wait: the earliest orStreamWaitSemaphore() call that blocks a host thread.
- *     Other signals are kept until then, or until that wait has had no signal for a second, so that no program
- *     blocks forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing. */
+ *     Other signals are kept until then, or until that wait has had none for OPENREG_SCHEDULE_TIMEOUT, so that no
+ * program blocks forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing.
+ */
 OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
 /* Destroys a semaphore. Returns orErrorIllegalState while a stream holds a wait for it. */
 OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
@@ -350,8 +351,8 @@ OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* val
  * On a capturing stream returns orErrorStreamCaptureUnsupported and invalidates the capture. */
 OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
 /* Makes the calling thread a progress thread (1), which drives communication, or an ordinary one (0, the default). With
- * OPENREG_SCHEDULE_SEED, its waits and queries run no tasks until all ordinary threads were inactive for a second,
- * because their time depends on other processes. Waits of ordinary threads may end them. It should enqueue nothing. */
+ * OPENREG_SCHEDULE_SEED, its waits and queries run no tasks until all ordinary threads were inactive for
+ * OPENREG_SCHEDULE_TIMEOUT, because other processes decide their time. Waits of ordinary threads may end them. */
 OPENREG_API orError_t orThreadSetProgress(int progress);
 
 /* ---- Tasks -------------------------------------------------------------------------------------------------- */

@@ -39,9 +39,10 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
       semaphores_(order_ != nullptr, objects_, tracer_, completions_),
       processor_(objects_, engines_, timer_queue_, semaphores_, tracer_, faults, clock_, simulated_time_, completions_),
       replay_(processor_),
-      seeded_(order_ == nullptr ? nullptr
-                                : std::make_unique<SeededSchedule>(*order_, engines_[kCompute], timer_queue_,
-                                                                   semaphores_, processor_, tracer_)),
+      seeded_(order_ == nullptr
+                  ? nullptr
+                  : std::make_unique<SeededSchedule>(settings.schedule_timeout, *order_, engines_[kCompute],
+                                                     timer_queue_, semaphores_, processor_, tracer_)),
       simulated_schedule_(engines_[kCompute], simulated_time_, processor_, tracer_),
       deferred_schedule_(seeded_.get()),
       task_runner_(processor_, semaphores_, tracer_, deferred_schedule_),

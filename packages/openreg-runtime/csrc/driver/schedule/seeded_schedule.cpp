@@ -17,11 +17,6 @@ namespace {
 // The number of tasks that a launch executes if too many are deferred.
 constexpr size_t kBacklogBatch = 128;
 
-// In nanoseconds. The longest time for which the schedule waits for a signal, or for a thread that is not a progress
-// thread, before it executes tasks without them. Without a limit some programs would block forever, because the signal
-// comes only after a thread that is blocked has continued.
-constexpr uint64_t kStallTimeout = 1'000'000'000;
-
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 // Returns the semaphore wait at the head of a stream.
@@ -74,13 +69,13 @@ Stream* SeededSchedule::next() {
   return nullptr;
 }
 
-// Returns true if kStallTimeout had passed since `begin` at the last call of next(). `begin` may be later than that
+// Returns true if the timeout had passed since `begin` at the last call of next(). `begin` may be later than that
 // call.
 bool SeededSchedule::had_expired(uint64_t begin) const {
-  return looked_at_ >= begin + kStallTimeout;
+  return looked_at_ >= begin + timeout_;
 }
 
-// Returns true if all threads other than progress threads have been inactive for kStallTimeout. Requests of progress
+// Returns true if all threads other than progress threads have been inactive for the timeout. Requests of progress
 // threads then execute tasks.
 bool SeededSchedule::has_stalled() const {
   return !requests_.empty() && had_expired(active_at_);
@@ -93,7 +88,7 @@ uint64_t SeededSchedule::longest_sleep() const {
   for (const WaitRequest* request : requests_) {
     const uint64_t begin = request->is_passive() ? active_at_ : blocked_since_;
     if (!request->is_met() && !had_expired(begin)) {
-      wake_at = std::min(wake_at, begin + kStallTimeout);
+      wake_at = std::min(wake_at, begin + timeout_);
     }
   }
   const uint64_t time = now();
@@ -167,7 +162,7 @@ void SeededSchedule::pass_time(uint64_t nanoseconds) {
 bool SeededSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
   // The time of a progress thread's query depends on other processes. Such a query therefore executes tasks only if no
   // other thread is active.
-  if (is_progress_thread() && now() - active_at_ < kStallTimeout) {
+  if (is_progress_thread() && now() - active_at_ < timeout_) {
     return false;
   }
   WaitRequest request(1);

@@ -21,13 +21,17 @@ namespace openreg::driver {
 // A schedule whose order of tasks follows from the program and the seed alone, not from the speed of threads. Two
 // things happen at times that depend on other processes, so the schedule limits their effect. A signal of a semaphore
 // takes effect only when no task can be executed without it. A request of a progress thread (one that drives
-// communication, orThreadSetProgress()) executes tasks only after all other threads have been inactive for a second.
-// Guarded by the scheduler's mutex.
+// communication, orThreadSetProgress()) executes tasks only after all other threads have been inactive for a while, the
+// timeout. The schedule waits no longer than that for a signal, either: without a limit some programs would block
+// forever, because the signal comes only after a thread that is blocked has continued. If a timeout passes because a
+// thread was slow, the order may be another one. Guarded by the scheduler's mutex.
 class SeededSchedule final : public DeferredSchedule {
  public:
-  SeededSchedule(SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
+  // `timeout` is in nanoseconds.
+  SeededSchedule(uint64_t timeout, SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
                  CommandProcessor& processor, TaskTracer& tracer)
       : DeferredSchedule(engine),
+        timeout_(timeout),
         order_(order),
         timer_queue_(timer_queue),
         semaphores_(semaphores),
@@ -37,8 +41,8 @@ class SeededSchedule final : public DeferredSchedule {
   Stream* next() override;
   // Advances the clock of the SeededOrder by a duration that a subscriber supplies, or else the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Returns the time after which next() must be called again, because the schedule waits at most a second for a signal,
-  // or for the threads that are not progress threads, before it executes tasks without them.
+  // Returns the time after which next() must be called again, because the schedule waits no longer than the timeout for
+  // a signal, or for the threads that are not progress threads, before it executes tasks without them.
   uint64_t longest_sleep() const override;
   // Executes one task, if any can be executed; ignores the ticket (sequence number of a task) unless the program polls.
   // On a progress thread, does nothing while other threads are active.
@@ -56,6 +60,7 @@ class SeededSchedule final : public DeferredSchedule {
   bool has_stalled() const;
   void pass_time(uint64_t nanoseconds);
 
+  const uint64_t timeout_;
   SeededOrder& order_;
   TimerQueue& timer_queue_;
   Semaphores& semaphores_;

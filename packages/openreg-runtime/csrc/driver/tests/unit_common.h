@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace parts {
 using namespace openreg::driver;
 
 constexpr size_t kCapacity = size_t{1} << 20;
+constexpr uint64_t kTimeout = 1'000'000'000;  // of a seeded schedule, in nanoseconds
 
 // Returns true if the call throws Error(code).
 template <class Call>

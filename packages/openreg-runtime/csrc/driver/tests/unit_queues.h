@@ -113,8 +113,8 @@ inline void a_long_chain_of_waits_is_no_recursion() {
 inline void only_demanded_work_runs_under_a_seed() {
   SeededOrder order(7);
   Queues queues(&order);
-  SeededSchedule schedule(order, queues.engines[kCompute], queues.timer_queue, queues.semaphores, queues.processor,
-                          queues.tracer);
+  SeededSchedule schedule(kTimeout, order, queues.engines[kCompute], queues.timer_queue, queues.semaphores,
+                          queues.processor, queues.tracer);
   Stream& first = queues.stream();
   Stream& second = queues.stream();
   queues.processor.enqueue(first, kernel());

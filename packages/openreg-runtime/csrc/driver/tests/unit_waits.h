@@ -65,8 +65,8 @@ inline void a_failed_semaphore_fails_who_waits() {
 inline void under_a_seed_a_signal_waits_for_its_turn() {
   SeededOrder order(1);
   Queues queues(&order);
-  SeededSchedule schedule(order, queues.engines[kCompute], queues.timer_queue, queues.semaphores, queues.processor,
-                          queues.tracer);
+  SeededSchedule schedule(kTimeout, order, queues.engines[kCompute], queues.timer_queue, queues.semaphores,
+                          queues.processor, queues.tracer);
   TimelineSemaphore& semaphore = queues.semaphores.create(0);
   Stream& waiting = queues.stream();
   Stream& working = queues.stream();
