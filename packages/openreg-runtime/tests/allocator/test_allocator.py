@@ -167,7 +167,9 @@ STEPS = st.lists(st.tuples(SIZES, st.integers(0, 2), st.integers(0, 10**6)), max
 
 
 @pytest.mark.covers("device_allocator.getDeviceStats")
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=40, deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(steps=STEPS)
 def test_statistics_agree_with_each_other_and_with_a_model(steps):
     openreg.empty_cache()

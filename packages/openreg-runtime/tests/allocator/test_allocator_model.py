@@ -83,7 +83,9 @@ def check(live, segments):
             assert stats[f"{name}.{pool}_pool.current"] == total
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=40, deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(steps=STEPS)
 def test_random_use_agrees_with_the_model(steps):
     """Whatever other tests have left on the device is there before and after it."""

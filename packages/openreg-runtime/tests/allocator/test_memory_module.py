@@ -104,8 +104,10 @@ def test_the_allocator_has_pytorchs_name():
 
 
 def test_settings_change_at_run_time():
-    openreg.memory._set_allocator_settings("max_split_size_mb:64")
-    assert openreg.memory_stats()["max_split_size"] == 64 << 20
-    openreg.memory._set_allocator_settings("max_split_size_mb:1048576")
+    try:
+        openreg.memory._set_allocator_settings("max_split_size_mb:64")
+        assert openreg.memory_stats()["max_split_size"] == 64 << 20
+    finally:
+        openreg.memory._set_allocator_settings("max_split_size_mb:1048576")
     with pytest.raises(ValueError, match="Unrecognized key"):
         openreg.memory._set_allocator_settings("speed:fast")

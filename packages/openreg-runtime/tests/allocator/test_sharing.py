@@ -7,7 +7,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import pytest
 import torch
-from driver.conftest import find_library
+from driver.conftest import PATIENCE, find_library
 from driver.device_api import Api
 
 from openreg_runtime import _C, openreg
@@ -54,15 +54,17 @@ def test_another_process_reads_and_writes_a_storage(driver):
     here, there = context.Pipe()
     process = context.Process(target=overwrite, args=(there,), daemon=True)
     process.start()
+    there.close()  # so that the end of the other process ends a wait for its answer
     here.send(storage)
-    assert here.poll(60)
+    assert here.poll(PATIENCE)
     assert here.recv() == ("openreg:0", b"hello")
     assert driver.download(storage.data_ptr(), 5) == b"olleh"
     del storage
+    assert here.poll(PATIENCE)
     assert here.recv() == "dropped"
     assert collected() == before
     here.send("end")
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 0
 
 

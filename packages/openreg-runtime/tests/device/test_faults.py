@@ -32,7 +32,7 @@ def test_a_failed_allocation_is_tried_again_before_it_is_out_of_memory():
 
 
 def test_what_did_not_strike_is_disarmed(driver):
-    with openreg.inject_faults("launch:1"), pytest.raises(KeyError):
+    with pytest.raises(KeyError), openreg.inject_faults("launch:1"):
         raise KeyError
     driver.launch(None, lambda: None)
     openreg.synchronize()

@@ -12,11 +12,11 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 import torch
 from driver._platform import MODULE_SUFFIX
+from driver.conftest import PATIENCE
 
 import openreg_runtime
 
@@ -40,7 +40,7 @@ def launches(native):
 @pytest.fixture
 def opened_when_full(gate):
     """Closes the gate on a stream; a thread opens it as soon as the stream is full, in Python code."""
-    threads = []
+    threads, ended = [], threading.Event()  # ended: also if the test fails before the stream is full
 
     def close(stream):
         gate.close(stream)
@@ -48,13 +48,15 @@ def opened_when_full(gate):
 
         def open_when_full():
             while torch.openreg.stream_stats(stream).submitted - before < CAPACITY - 1:  # the gate has a place
-                time.sleep(0.001)
+                if ended.wait(0.001):
+                    break
             gate.open()
 
         threads.append(threading.Thread(target=open_when_full))
         threads[-1].start()
 
     yield close
+    ended.set()
     for thread in threads:
         thread.join()
 
@@ -194,5 +196,8 @@ def test_so_does_a_fill_with_poison(name):
     """The fill of memory that is allocated or released is a task, too."""
     test = f"{__file__}::{test_so_does_what_else_is_enqueued.__name__}[{name}]"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
-    done = subprocess.run(command, env={**os.environ, "OPENREG_POISON": "1"}, capture_output=True, text=True)
+    others = ("OPENREG_", "TORCH_", "PYTEST_")  # settings of this session
+    env = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    env["OPENREG_POISON"] = "1"
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=5 * PATIENCE)
     assert done.returncode == 0, done.stdout

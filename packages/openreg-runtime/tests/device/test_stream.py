@@ -190,14 +190,17 @@ def enter(stream):
 
 
 @pytest.mark.parametrize("use", [openreg.set_stream, enter])
-@pytest.mark.parametrize("what", ["cpu:1", "openreg:9"])
-def test_a_stream_that_is_refused_leaves_device_and_streams(use, what):
+@pytest.mark.parametrize(
+    ("what", "reason"), [("cpu:1", "got one of cpu:1"), ("openreg:9", "out of range: .*9 was requested")]
+)
+def test_a_stream_that_is_refused_leaves_device_and_streams(use, what, reason):
     kind, index = what.split(":")
     before = openreg.Stream(1)
     openreg.set_stream(before)
     openreg.set_device(0)
-    with pytest.raises(RuntimeError):
-        use(torch.Stream(stream_id=0, device_index=int(index), device_type=torch.Stream(kind).device_type))
+    refused = torch.Stream(stream_id=0, device_index=int(index), device_type=torch.Stream(kind).device_type)
+    with pytest.raises(RuntimeError, match=reason):
+        use(refused)
     assert openreg.current_device() == 0
     assert openreg.current_stream(0) == openreg.default_stream(0)
     assert openreg.current_stream(1) == before

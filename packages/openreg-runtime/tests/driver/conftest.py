@@ -95,9 +95,13 @@ class Gate:
         self.started.set()
         return self.reason if self.opened.wait(PATIENCE) else "the gate was never opened"
 
+    def enqueue(self, stream: int | None) -> None:
+        """Enqueue the kernel."""
+        self.api.launch(stream, self._run, name=b"gate")
+
     def close(self, stream: int | None) -> None:
         """Enqueue the kernel and wait until it runs."""
-        self.api.launch(stream, self._run, name=b"gate")
+        self.enqueue(stream)
         assert self.started.wait(PATIENCE)
 
     def open(self) -> None:

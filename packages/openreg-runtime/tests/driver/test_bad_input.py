@@ -41,6 +41,7 @@ INSIDE, PIN_INSIDE = Name("inside device"), Name("inside pinned")
 FREED, PIN_FREED = Name("freed device"), Name("freed pinned")
 KERNEL = Name("kernel")
 GRAPH = Name("graph")
+FAULT_KIND = Name("fault kind")
 EMPTY_HANDLE = IpcMemHandle()
 OWN_HANDLE, DAMAGED_HANDLE = Name("own memory handle"), Name("damaged memory handle")
 
@@ -111,7 +112,11 @@ CASES: dict[str, list[Case]] = {
         ((None, b"kind"), VALUE),
         *each((None, b"", b"Upper", b"two words", b"one1", b"a:b", b"a,b"), VALUE, (OUT,)),
     ],
-    "orCountForFault": [((4, 0, None), VALUE), *each((-1, 0, 3, 2**31 - 1), VALUE, (), (0, OUT))],
+    "orCountForFault": [
+        ((FAULT_KIND, 0, None), VALUE),
+        *each((-1, 0, 3, 2**31 - 1), VALUE, (), (0, OUT)),
+        *each(BAD_DEVICES, DEVICE, (FAULT_KIND,), (OUT,)),
+    ],
     "orDriverGetVersion": [((None,), VALUE)],
     "orMalloc": [((None, 4096), VALUE), ((None, 0), VALUE), ((OUT, HUGE), MEMORY)],
     "orFree": each((*NOT_ALLOCATED, INSIDE), POINTER),
@@ -353,6 +358,7 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "kernel without function": ctypes.byref(Kernel(b"name", 0, 0, 0)),
         "kernel without name": ctypes.byref(Kernel(None, kernel.function, 0, 0)),
         "function": kernel.function,
+        "fault kind": api.register_fault_kind("kind"),
         "graph": graphs[0],
         "destroyed graph": graphs[1],
         "graph out": ctypes.create_string_buffer(8),

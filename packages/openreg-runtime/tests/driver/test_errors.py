@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from .conftest import Gate
-from .device_api import HEADER, Api, DriverError, Error, EventFlags, Kind, MemoryType
+from .device_api import HEADER, Api, CaptureMode, CaptureStatus, DriverError, Error, EventFlags, Kind, MemoryType
 from .device_header import Access, MemoryAction, SyncKind, TaskKind
 
 ENUMS = {
@@ -19,6 +19,8 @@ ENUMS = {
     "orMemcpyKind": Kind,
     "orMemoryType": MemoryType,
     "orEventFlags": EventFlags,
+    "orStreamCaptureStatus": CaptureStatus,
+    "orStreamCaptureMode": CaptureMode,
     "orAccess": Access,
     "orTaskKind": TaskKind,
     "orSyncKind": SyncKind,

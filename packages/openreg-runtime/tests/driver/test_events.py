@@ -11,6 +11,8 @@ import pytest
 
 from .conftest import PATIENCE, Gate
 from .device_api import Api, DriverError, Error
+from .device_header import SUBSCRIBE_TIME
+from .observer import Observer
 
 
 @pytest.fixture
@@ -328,12 +330,21 @@ def test_a_handle_made_after_the_failure_is_a_new_event(api: Api, stream: int, g
     api.destroy_event(new)
 
 
+@pytest.fixture
+def deferred(api: Api) -> Iterator[None]:
+    """No task runs before a thread waits for one."""
+    observer = Observer(api, flags=SUBSCRIBE_TIME)
+    yield
+    observer.end()
+
+
+@pytest.mark.usefixtures("deferred")
 @pytest.mark.parametrize("what", ["event", "stream", "device"])
 def test_a_wait_during_a_reset_by_another_thread_reports_the_failure(
     api: Api, stream: int, event: int, gate: Gate, what: str
 ) -> None:
     gate.reason = "broken"
-    gate.close(stream)
+    gate.enqueue(stream)
     api.record(event, stream)
     waits = {
         "event": lambda: api.c.orEventSynchronize(event),
@@ -343,10 +354,13 @@ def test_a_wait_during_a_reset_by_another_thread_reports_the_failure(
     answers: list[int] = []
     threads = [threading.Thread(target=lambda: answers.append(waits[what]())) for _ in range(4)]
     resets = [threading.Thread(target=api.c.orDeviceReset) for _ in range(4)]
-    for thread in [*threads, *resets]:
-        thread.start()
     for thread in threads:
-        thread.join(0.05)  # likely all wait by now
+        thread.start()
+    assert gate.started.wait(PATIENCE)  # because one of them waits
+    for thread in resets:
+        thread.start()
+    for thread in [*threads, *resets]:
+        thread.join(0.01)  # likely all wait by now
     gate.open()
     for thread in [*threads, *resets]:
         thread.join(PATIENCE)

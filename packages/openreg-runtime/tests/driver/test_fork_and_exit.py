@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ._platform import IS_POSIX
-from .conftest import RunScript
+from .conftest import PATIENCE, RunScript
 
 pytestmark = pytest.mark.skipif(not IS_POSIX, reason="fork(), and native kernels from libc")
 
@@ -191,7 +191,8 @@ def round():
 for _ in range(200):
     assert in_child(round) == 0
 print("ok")
-"""
+""",
+        timeout=5 * PATIENCE,
     )
     assert (done.output.split(), done.code) == (["ok"], 0), done.errors
 

@@ -143,7 +143,9 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=40, deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(operations=OPERATIONS)
 def test_allocations_follow_the_model(loaded: Api, operations: list[tuple[str, int]]) -> None:
     """In any order: exact accounts, no overlap, contents kept, no refusal without cause."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -367,7 +368,11 @@ def test_unsubscribing_waits_for_what_was_seen(api: Api, gate: Gate) -> None:
 
     thread = threading.Thread(target=end)
     thread.start()
-    assert not ended.wait(0.2)
+    deadline = time.monotonic() + PATIENCE
+    while api.c.orOperandsWanted():  # as long as the thread has not begun to unsubscribe
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert not ended.wait(0.2)  # in which one that does not wait would end
     # Refused from the beginning on, and work enqueued from now on is not its business.
     assert api.c.orUnsubscribe(observer.handle) == Error.orErrorInvalidResourceHandle
     api.launch(None, lambda: None)

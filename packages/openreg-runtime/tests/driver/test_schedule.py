@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ._platform import HAS_FORK
-from .conftest import RunScript
+from .conftest import PATIENCE, RunScript
 
 # Two streams append letters; `order` is what the device did.
 TWO_STREAMS = """
@@ -70,7 +70,7 @@ def test_200_seeds_show_a_missing_synchronization_and_repeat_it(run_script: RunS
     assert [shows(safe) for _ in range(10)] == [0] * 10
     print(sum(results))
     """
-    done = run_script(many)
+    done = run_script(many, timeout=5 * PATIENCE)
     assert done.code == 0, done.errors
     assert 20 < int(done.output) < 180
 
@@ -233,5 +233,6 @@ def test_a_seed_repeats_a_program_with_everything_in_it(run_script: RunScript) -
         orders = {seed: {order_of(seed) for _ in range(20)} for seed in range(5)}
         print([len(different) for different in orders.values()], len(set.union(*orders.values())))
         """,
+        timeout=5 * PATIENCE,
     )
     assert done.output.strip() == "[1, 1, 1, 1, 1] 5", done.errors

@@ -17,6 +17,10 @@ from .peer import PREAMBLE
 
 needs_fork = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
+# In seconds. A schedule waits for its threads for as long as that (openreg.h). Whether a thread was stopped for longer,
+# by a busy machine, is not known, so a run that takes longer shows nothing and is repeated.
+LIMIT = 1
+
 # What each child process of a seed runs: four streams, each with a chain of "collectives". A progress thread per stream
 # waits for the work before the collective, takes up to 50 ms, and signals. `order` is what the device did.
 COLLECTIVES = """
@@ -25,6 +29,7 @@ def order_of(seed, busy):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        begin = time.monotonic()
         os.environ["OPENREG_SCHEDULE_SEED"] = str(seed)
         sleeper = random.Random(os.getpid())
         order, ready, threads = [], [], []
@@ -54,12 +59,15 @@ def order_of(seed, busy):
         {wait}
         for thread in threads:
             thread.join()
-        os.write(writer, " ".join(order).encode())
+        late = time.monotonic() - begin >= {limit}
+        os.write(writer, " ".join(["late"] if late else order).encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as answer:
         text = answer.read()
     os.waitpid(child, 0)
+    if text == "late":
+        return order_of(seed, busy)
     assert len(text.split()) == 36, text
     return text
 """
@@ -70,9 +78,20 @@ AFTER_THE_WORK = "api.synchronize_event(marks[index][step])"
 
 def orders(run_script: RunScript, runs: str, *, before: str = AFTER_THE_WORK, wait: str = SYNCHRONIZE) -> list[int]:
     """How many different orders each item of the expression `runs` gave."""
-    done = run_script(COLLECTIVES.format(before=before, wait=wait) + f"\nprint({runs})", timeout=5 * PATIENCE)
+    body = COLLECTIVES.format(before=before, wait=wait, limit=LIMIT) + f"\nprint({runs})"
+    done = run_script(body, timeout=5 * PATIENCE)
     assert done.code == 0, done.errors
     return json.loads(done.output)
+
+
+def in_time(run_script: RunScript, body: str, seed: int) -> str:
+    """The output of a script without its last word, the seconds in which no thread may have been stopped for LIMIT."""
+    while True:
+        done = run_script(body, env={"OPENREG_SCHEDULE_SEED": str(seed)})
+        assert done.code == 0, done.errors
+        output, seconds = done.output.rsplit(maxsplit=1)
+        if float(seconds) < LIMIT:
+            return output
 
 
 @needs_fork
@@ -101,6 +120,7 @@ def test_a_program_that_polls_ends(run_script: RunScript) -> None:
 def test_the_first_wait_is_first_whoever_is_signaled(run_script: RunScript) -> None:
     """Both streams stand before their signals, and the last wait is signaled first."""
     body = """
+    begin = time.monotonic()
     order, streams = [], [api.stream() for _ in range(3)]
     semaphores = [api.semaphore() for _ in streams]
     for index in (2, 0, 1):
@@ -111,16 +131,15 @@ def test_the_first_wait_is_first_whoever_is_signaled(run_script: RunScript) -> N
         api.synchronize_stream(streams[index])
     threads = [threading.Thread(target=wait, args=(index,)) for index in range(3)]
     [thread.start() for thread in threads]
-    time.sleep(0.2)  # all three stand there; the patience of the rule is longer
+    time.sleep(0.2)  # likely all three stand there
     for index in (1, 0, 2):
         api.signal(semaphores[index], 1)
         time.sleep(0.05)  # in which a stream would go on out of its turn
     [thread.join() for thread in threads]
-    print(*order)
+    print(*order, time.monotonic() - begin)
     """
     for seed in range(3):
-        done = run_script(body, env={"OPENREG_SCHEDULE_SEED": str(seed)})
-        assert done.output.split() == ["2", "0", "1"], done.errors
+        assert in_time(run_script, body, seed).split() == ["2", "0", "1"]
 
 
 def test_a_signal_counts_when_nothing_else_can_run(run_script: RunScript) -> None:
@@ -163,24 +182,26 @@ def test_a_failure_counts_when_its_wait_has_its_turn(run_script: RunScript) -> N
 def test_a_progress_thread_lets_nothing_run_while_others_may(run_script: RunScript) -> None:
     """Nor does it hang when all the others wait for it on the host."""
     body = """
+    begin = time.monotonic()
     ran, event = [], api.event()
     api.launch(None, lambda: ran.append(1))
     api.record(event, None)
-    seen = []
+    seen, times = [], []
     def progress():
         api.set_progress(1)
         seen.append((api.event_ready(event), len(ran)))
+        times.append(time.monotonic() - begin)
         api.synchronize_event(event)
         seen.append(len(ran))
     thread = threading.Thread(target=progress)
     thread.start()
     time.sleep(0.3)  # in which the progress thread would let the kernel run
     early = len(ran)
+    times.append(time.monotonic() - begin)
     thread.join()
-    print(early, seen)
+    print(early, seen, max(times))
     """
-    done = run_script(body, env={"OPENREG_SCHEDULE_SEED": "1"})
-    assert done.output.strip() == "0 [(False, 0), 1]", done.errors
+    assert in_time(run_script, body, 1) == "0 [(False, 0), 1]"
 
 
 def test_a_signal_that_waits_for_a_later_one_is_not_waited_for_for_ever(run_script: RunScript) -> None:

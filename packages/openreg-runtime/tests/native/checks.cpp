@@ -30,7 +30,6 @@ namespace runtime = openreg::runtime;
 namespace {
 
 constexpr size_t kSize = 4096;
-constexpr uint64_t kDelay = 50'000'000;  // nanoseconds
 
 void check(bool condition, const char* what) {
   if (!condition) {
@@ -49,12 +48,29 @@ void check_throws(Function function, const char* what) {
   check(false, what);
 }
 
+// Holds a stream until it is opened. The stream must be synchronized before the end of the gate.
+class Gate {
+ public:
+  explicit Gate(c10::Stream stream) {
+    OPENREG_CHECK(orSemaphoreCreate(&semaphore_, 0));
+    OPENREG_CHECK(orStreamWaitSemaphore(runtime::native_handle(stream), semaphore_, 1));
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  ~Gate() { check(orSemaphoreDestroy(semaphore_) == orSuccess, "no stream is behind a gate when it goes"); }
+
+  void open() { OPENREG_CHECK(orSemaphoreSignal(semaphore_, 1)); }
+
+ private:
+  orSemaphore_t semaphore_ = nullptr;
+};
+
+// The stream is at work, and therefore uses the memory when it is released.
 void* allocate_and_use_on(c10::Stream stream) {
   c10::DataPtr data = runtime::device_allocator().allocate(kSize);
   runtime::device_allocator().recordStream(data, stream);
   runtime::device_allocator().recordStream(data, stream);
-  OPENREG_CHECK(orStreamDelay(runtime::native_handle(stream), kDelay));
-  return data.get();  // released here, while the stream works
+  return data.get();
 }
 
 // One thread releases what another allocated, and a thread that ends leaves nothing behind.
@@ -95,19 +111,25 @@ int64_t active_bytes() {
 void memory_waits_for_every_stream_that_uses_it() {
   // The default streams of all devices have one id, and a stream of the same device has another.
   for (const c10::Stream stream : {runtime::new_stream(0, 0), runtime::default_stream(1), runtime::new_stream(1, 0)}) {
+    Gate gate(stream);
     void* address = allocate_and_use_on(stream);
     check(active_bytes() > 0, "released memory in use counts as active");
     check(!reused(address), "memory in use by another stream is not reused");
+    gate.open();
     runtime::synchronize_stream(stream);
     check(reused(address), "memory is reused when the other stream is done");
     check(active_bytes() == 0, "nothing is active afterwards");
   }
+  Gate gate(runtime::default_stream(0));
   void* address = allocate_and_use_on(runtime::default_stream(0));
   check(reused(address), "the stream that memory belongs to does not wait for itself");
+  gate.open();
   runtime::synchronize_device(0);
 }
 
 void emptying_the_cache_waits_for_no_other_device() {
+  constexpr uint64_t kDelay = 50'000'000;  // nanoseconds; the cache of device 1 waits for it, so no gate can be here
+  OPENREG_CHECK(orStreamDelay(runtime::native_handle(runtime::default_stream(1)), kDelay));
   void* address = allocate_and_use_on(runtime::default_stream(1));
   runtime::device_allocator().emptyCache({0, 0});
   runtime::synchronize_device(1);
@@ -124,7 +146,9 @@ void several_observers_get_all_events_in_order() {
   runtime::device_allocator().emptyCache({0, 0});
   const uint64_t first = runtime::observe_memory({note(all)});
   const uint64_t second = runtime::observe_memory({note(of_device_1), runtime::kAllMemoryEvents, 1});
+  Gate gate(runtime::default_stream(1));
   void* address = allocate_and_use_on(runtime::default_stream(1));
+  gate.open();
   runtime::synchronize_device(1);
   runtime::device_allocator().emptyCache({0, 0});
   runtime::stop_observing_memory(first);
@@ -210,9 +234,10 @@ void releases_on_a_failed_device_neither_throw_nor_lose_memory() {
   runtime::device_allocator().recordStream(device, stream);
   runtime::device_allocator().recordStream(before, stream);
   check(runtime::host_allocator().record_event(pinned.get(), pinned.get_context(), stream), "pinned memory is known");
-  OPENREG_CHECK(orStreamDelay(runtime::native_handle(stream), kDelay));
+  Gate gate(stream);
   before = {};
   runtime::launch("throws", stream, [] { throw std::runtime_error("on purpose"); });
+  gate.open();
   check_throws<c10::AcceleratorError>([&] { runtime::synchronize_stream(stream); }, "a kernel that throws is reported");
   device = {};
   pinned = {};

@@ -231,10 +231,14 @@ def test_modules_that_share_a_loader_are_distinguished(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "vendor.zip"))
     calls = []
     after_import("vendor_two", calls.append)
-    importlib.import_module("vendor_one")
-    assert calls == []
-    importlib.import_module("vendor_two")
-    assert calls == [sys.modules["vendor_two"]]
+    try:
+        importlib.import_module("vendor_one")
+        assert calls == []
+        importlib.import_module("vendor_two")
+        assert calls == [sys.modules["vendor_two"]]
+    finally:
+        for name in ("vendor_one", "vendor_two"):
+            sys.modules.pop(name, None)
 
 
 def test_a_finder_that_asks_all_others_does_no_harm(module, monkeypatch):

@@ -83,12 +83,10 @@ def test_a_process_that_used_the_device_waits_at_exit(succeed):
     """PyTorch's threads of a backward pass may still run then."""
     outcome = succeed(
         """
-        import atexit, time
-        atexit.register(lambda: print(time.monotonic() - end))  # runs last, as it is registered first
-        import torch, openreg_runtime
+        import time, torch, openreg_runtime
         torch.openreg.init()
-        end = time.monotonic()
+        time.sleep = lambda seconds: print(seconds > 0)
         """,
         finalize=True,
     )
-    assert float(outcome.output) >= 0.05
+    assert outcome.output.split() == ["True"]

@@ -195,11 +195,13 @@ address = storage.data_ptr()
 assert copy(address, b"1" * 1000, 1000, 4) == 0
 child = os.fork()
 if child == 0:
-    del storage
+    code = 1
     try:
+        del storage
         torch.openreg.empty_cache()
+        code = 0
     finally:
-        os._exit(0)
+        os._exit(code)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 text = ctypes.create_string_buffer(1000)
 assert copy(text, address, 1000, 4) == 0

@@ -9,8 +9,6 @@ ACCEPTED = [
     ("OPENREG_DEVICE_COUNT", "64", "torch.openreg.Stream(63).device_index == 63"),
     ("OPENREG_DEVICE_MEMORY", "64MiB", "torch.openreg.mem_get_info() == (64 << 20, 64 << 20)"),
     ("OPENREG_DEVICE_MEMORY", "4194304", "torch.openreg.get_device_properties(1).total_memory == 4 << 20"),
-    ("OPENREG_NUM_THREADS", "1", "torch.openreg.init() is None"),
-    ("OPENREG_NUM_THREADS", "1024", "torch.openreg.init() is None"),
 ]
 
 
@@ -18,6 +16,44 @@ ACCEPTED = [
 def test_an_accepted_value_has_its_effect(succeed, name, value, effect):
     script = f"import torch, openreg_runtime\nassert {effect}"
     succeed(script, env={name: value})
+
+
+@pytest.mark.parametrize("number", ["1", "1024"])
+def test_kernels_run_on_the_number_of_threads(succeed, number):
+    """A kernel, launched as generated code launches it, asks PyTorch."""
+    succeed(
+        f"""
+        import ctypes, torch, openreg_runtime
+        from ctypes import POINTER, c_char_p, c_int, c_size_t, c_ssize_t, c_uint, c_void_p
+
+        Kernel = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+        class Launch(ctypes.Structure):
+            _fields_ = [
+                ("size", c_size_t), ("stream", c_void_p), ("device", c_int), ("name", c_char_p), ("function", Kernel),
+                ("arguments", c_void_p), ("arguments_size", c_size_t), ("arguments_alignment", c_size_t),
+                ("operands", c_void_p), ("operand_count", c_size_t),
+            ]
+
+        class Entry(ctypes.Structure):
+            _fields_ = [
+                ("size", c_size_t), ("version", c_uint), ("kernel_view_offset", c_ssize_t),
+                ("launch", ctypes.CFUNCTYPE(c_int, POINTER(Launch))),
+            ]
+
+        @Kernel
+        def kernel(*_):
+            numbers.append(torch.get_num_threads())
+            return 0
+
+        numbers = []
+        launch = Launch(ctypes.sizeof(Launch), None, -1, b"asks", kernel)
+        assert Entry.from_address(openreg_runtime.launch_entry().address).launch(ctypes.byref(launch)) == 0
+        torch.accelerator.synchronize()
+        assert numbers == [{number}], numbers
+        """,
+        env={"OPENREG_NUM_THREADS": number},
+    )
 
 
 REFUSED = [
@@ -161,6 +197,8 @@ def test_a_value_beyond_ascii_is_quoted_as_it_is(succeed):
             torch.openreg.device_count()
         except RuntimeError as error:
             assert "OPENREG_DEVICE_COUNT='zw\u00f6lf' is not accepted" in str(error), error
+        else:
+            raise AssertionError("not refused")
         """,
         env={"OPENREG_DEVICE_COUNT": "zw\u00f6lf"},
     )

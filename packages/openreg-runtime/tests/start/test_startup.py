@@ -258,15 +258,15 @@ def test_code_without_a_module_name_extends_the_module():
         del torch.openreg.added_by_a_test
 
 
-def test_a_package_may_add_a_name_once(monkeypatch):
+def test_a_package_may_add_a_name_once():
     openreg_runtime.extend("added_by_a_test", 7)
-    monkeypatch.setattr(torch.openreg, "added_by_a_test", 7)  # so that it is taken away again
-    assert torch.openreg.added_by_a_test == 7
-    with pytest.raises(ValueError, match=r"torch\.openreg\.added_by_a_test"):
-        openreg_runtime.extend("added_by_a_test", 8)
-    assert torch.openreg.added_by_a_test == 7
-    monkeypatch.undo()
-    del torch.openreg.added_by_a_test
+    try:
+        assert torch.openreg.added_by_a_test == 7
+        with pytest.raises(ValueError, match=r"torch\.openreg\.added_by_a_test"):
+            openreg_runtime.extend("added_by_a_test", 8)
+        assert torch.openreg.added_by_a_test == 7
+    finally:
+        del torch.openreg.added_by_a_test
 
 
 def test_a_package_cannot_replace_what_exists():
