@@ -7,6 +7,7 @@ A Library keeps its registrations while it lives, so every one here is a global 
 import torch
 from torch import Tensor
 from torch.library import Library, custom_op, fallthrough_kernel
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 import openreg_ops
 from openreg_ops.functional import rotary_embedding
@@ -91,13 +92,15 @@ check(not is_sorted(torch.ones(2, device=DEVICE, requires_grad=True)).requires_g
 print("\nOverriding a composite operator of PyTorch")
 cosine_similarity = torch.nn.functional.cosine_similarity
 composite = launches(lambda: cosine_similarity(x, x.flip(0)))
-expected = cosine_similarity(x, x.flip(0))
+others = (x.flip(0), x * 1e-9, x[0].expand(2, 1, 8))  # also norms below eps, and a shape that is broadcast
+expected = [cosine_similarity(x, other) for other in others]
 
 
 def our_cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """The dot product over the product of the norms."""
-    norms = torch.linalg.vector_norm(x1, dim=dim) * torch.linalg.vector_norm(x2, dim=dim)
-    return (x1 * x2).sum(dim) / norms.clamp_min(eps)
+    """The dot product over the product of the norms, each of which is at least eps."""
+    x1, x2 = torch.broadcast_tensors(x1, x2)  # dim is one of the result's
+    norm1, norm2 = (torch.linalg.vector_norm(one, dim=dim).clamp_min(eps) for one in (x1, x2))
+    return (x1 * x2).sum(dim) / (norm1 * norm2)
 
 
 aten = Library("aten", "IMPL")
@@ -105,7 +108,8 @@ aten.impl("cosine_similarity", our_cosine_similarity, "PrivateUse1")
 # For operands that need a gradient too: the parts have derivatives, so the function may stand above autograd.
 aten.impl("cosine_similarity", our_cosine_similarity, "AutogradPrivateUse1")
 ours = launches(lambda: cosine_similarity(x, x.flip(0)))
-check(torch.allclose(cosine_similarity(x, x.flip(0)), expected), "the same numbers")
+pairs = zip(others, expected, strict=True)
+check(all(torch.allclose(cosine_similarity(x, other), wanted) for other, wanted in pairs), "the same numbers")
 check(ours < composite, f"in {ours} launches instead of {composite}")
 
 print("\nAdding to a namespace that exists, here PyTorch's own")
@@ -121,9 +125,10 @@ print("  (the fallback of the whole device exists once: that is openreg_ops's ow
 def fall_back(namespace, function):
     """Calls `function(operator, *args, **kwargs)` for all operators of a namespace that have no kernel here."""
     library = Library(namespace, "IMPL")
+    keys = ("PrivateUse1", "CompositeExplicitAutograd", "CompositeImplicitAutograd")  # composites are for any device
     for name in torch._C._dispatch_get_registrations_for_dispatch_key("CPU"):
-        if name.startswith(f"{namespace}::") and not torch._C._dispatch_has_kernel_for_dispatch_key(
-            name, "PrivateUse1"
+        if name.startswith(f"{namespace}::") and not any(
+            torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys
         ):
             base, _, overload = name.split("::")[1].partition(".")
             operator = getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
@@ -136,17 +141,29 @@ def fall_back(namespace, function):
 
 
 def on_the_cpu(operator, *args, **kwargs):
-    """Copies the operands to the CPU, and the results back."""
+    """Copies the operands to the CPU, and the results back to the device of the first operand that was not there."""
+    if any(item.alias_info is not None for item in operator._schema.arguments):
+        raise NotImplementedError(f"{operator} changes an operand or gives a view of one, and would do so to a copy")
     print(f"  {operator} is not for {DEVICE}: run on the CPU")
-    args, kwargs = torch.utils._pytree.tree_map_only(Tensor, Tensor.cpu, (args, kwargs))
-    return torch.utils._pytree.tree_map_only(Tensor, lambda tensor: tensor.to(DEVICE), operator(*args, **kwargs))
+    operands = tree_leaves((args, kwargs))
+    device = next(one.device for one in operands if isinstance(one, Tensor) and one.device.type == DEVICE)
+    args, kwargs = tree_map_only(Tensor, Tensor.cpu, (args, kwargs))
+    return tree_map_only(Tensor, lambda tensor: tensor.to(device), operator(*args, **kwargs))
 
 
 legacy = Library("openreg_demo_legacy", "DEF")  # stands for a library that knows the CPU alone
 legacy.define("middle(Tensor x) -> Tensor")
+legacy.define("zero_(Tensor(a!) x) -> Tensor(a!)")
 legacy.impl("middle", lambda x: x[len(x) // 2].clone(), "CPU")
+legacy.impl("zero_", lambda x: x.zero_(), "CPU")
 fallbacks = fall_back("openreg_demo_legacy", on_the_cpu)
 torch.openreg.reset_fallback_stats()
-middle = torch.ops.openreg_demo_legacy.middle(torch.arange(5.0, device=DEVICE))
-check((middle.item(), middle.is_openreg) == (2, True), "its result is on the device")
+middle = torch.ops.openreg_demo_legacy.middle(torch.arange(5.0, device=f"{DEVICE}:1"))
+check((middle.item(), str(middle.device)) == (2, f"{DEVICE}:1"), "its result is on the operand's device")
+try:
+    torch.ops.openreg_demo_legacy.zero_(x)
+except NotImplementedError as error:
+    print(f"  {error}")
+else:
+    raise SystemExit("WRONG: an operator that changes its operand ran on a copy")
 check(openreg_ops.fallback_stats() == {}, "and the device's own fallback was not asked")

@@ -14,6 +14,7 @@ from openreg_profiler import resources, trace
 x = torch.ones(256, 256, device="openreg")
 loader = torch.openreg.Stream()
 torch.openreg.profiler.name_stream(loader, "loader")
+loader.wait_stream(torch.openreg.current_stream())  # which fills x
 
 with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1], profile_memory=True) as profiler:
     with torch.openreg.profiler.range("load"), torch.openreg.stream(loader):

@@ -45,10 +45,11 @@ print(f"{out(ctypes.c_int, 'orGetDeviceCount').value} devices")
 
 # Memory: the host copies through the API, a kernel works on the kernel view of the same bytes.
 SIZE = 8
-address = out(ctypes.c_void_p, "orMalloc", SIZE)
+COUNT = ctypes.c_size_t(SIZE)  # ctypes would pass a plain int as C's int, which is narrower
+address = out(ctypes.c_void_p, "orMalloc", COUNT)
 offset = out(ctypes.c_ssize_t, "orGetKernelViewOffset").value
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-call("orMemcpy", address, bytes(range(SIZE)), SIZE, HOST_TO_DEVICE)
+call("orMemcpy", address, bytes(range(SIZE)), COUNT, HOST_TO_DEVICE)
 
 
 @KernelFunction
@@ -60,12 +61,15 @@ def double(_state, _message, _size):
     return 0
 
 
+# The device keeps the pointers to name and function: both live until the last launch, also of a graph, is complete.
+kernel = Kernel(b"double", double, None, None)
+
 # Launches return at once; the stream keeps the order, and the event tells when its place is reached.
 stream = out(ctypes.c_void_p, "orStreamCreate")
 event = out(ctypes.c_void_p, "orEventCreate")
 begin = time.perf_counter()
 call("orStreamDelay", stream, ctypes.c_uint64(50_000_000))
-call("orLaunchKernel", stream, ctypes.byref(Kernel(b"double", double, None, None)))
+call("orLaunchKernel", stream, ctypes.byref(kernel))
 call("orEventRecord", event, stream)
 launched = time.perf_counter() - begin
 call("orEventSynchronize", event)
@@ -75,14 +79,14 @@ print(f"launched after {launched * 1e3:.2f} ms, finished after {finished * 1e3:.
 # A graph records work once and launches it as often as wanted.
 graph = ctypes.c_void_p()
 call("orStreamBeginCapture", stream, 0)
-call("orLaunchKernel", stream, ctypes.byref(Kernel(b"double", double, None, None)))
+call("orLaunchKernel", stream, ctypes.byref(kernel))
 call("orStreamEndCapture", stream, ctypes.byref(graph))
 for _ in range(2):
     call("orGraphLaunch", graph, stream)
 call("orStreamSynchronize", stream)
 
 result = ctypes.create_string_buffer(SIZE)
-call("orMemcpy", result, address, SIZE, DEVICE_TO_HOST)
+call("orMemcpy", result, address, COUNT, DEVICE_TO_HOST)
 print(list(result.raw))
 if list(result.raw) != [value * 8 for value in range(SIZE)]:
     raise SystemExit("WRONG: one launch and two of the graph multiply by 8")

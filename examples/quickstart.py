@@ -58,8 +58,6 @@ def load_data():
 def train(model, images, labels, device, epochs, console):
     """Runs Adam over shuffled batches, with a progress bar that shows the loss."""
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    # Pinned memory lets the next batch travel while the device works on this one.
-    images, labels = images.pin_memory(), labels.pin_memory()
     bar = Progress(
         TextColumn("epoch {task.fields[epoch]:>2}"),
         BarColumn(bar_width=None),
@@ -73,8 +71,9 @@ def train(model, images, labels, device, epochs, console):
         for epoch in range(1, epochs + 1):
             total = torch.zeros((), device=device)
             for chosen in torch.randperm(len(labels))[: batches * BATCH].split(BATCH):
-                batch = images[chosen].to(device, non_blocking=True)
-                wanted = labels[chosen].to(device, non_blocking=True)
+                # The host does not wait for the copy of pinned memory. A batch is new memory, which is not pinned yet.
+                batch = images[chosen].pin_memory().to(device, non_blocking=True)
+                wanted = labels[chosen].pin_memory().to(device, non_blocking=True)
                 optimizer.zero_grad()
                 loss = nn.functional.cross_entropy(model(batch), wanted)
                 loss.backward()

@@ -21,11 +21,12 @@ def test_the_accelerator_is_the_default(device):
 
 
 def test_models_of_several_devices_are_averaged(two_devices):
-    models = [nn.Linear(2, 2).to(device) for device in two_devices]
+    models = [nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).to(device) for device in two_devices]
     mean = average(models)
     assert {tensor.device for tensor in mean.values()} == {two_devices[0]}
-    expected = sum(model.weight.cpu() for model in models) / len(models)
-    torch.testing.assert_close(mean["weight"].cpu(), expected)
+    expected = sum(model[0].weight.cpu() for model in models) / len(models)
+    torch.testing.assert_close(mean["0.weight"].cpu(), expected)
+    models[0].load_state_dict(mean)
 
 
 def test_a_tensor_on_the_wrong_device_is_refused(two_devices):

@@ -20,15 +20,18 @@ def predict(model: nn.Module, data: Tensor, *, device: torch.device | None = Non
     start = 0
     with torch.no_grad():
         while start < len(data):
+            fits = True
             try:
                 answers.append(model(data[start : start + chunk].to(device)).cpu())
             except torch.OutOfMemoryError:
                 if chunk == 1:
                     raise
+                fits = False  # and no more in this block: the exception's traceback keeps the model's tensors
+            if fits:
+                start += chunk
+            else:
                 chunk //= 2
                 torch.accelerator.empty_cache()
-            else:
-                start += chunk
     return torch.cat(answers)
 
 
@@ -53,9 +56,14 @@ def prefetch(batches: Iterable[Tensor], device: torch.device) -> Iterator[Tensor
 
 
 def average(models: list[nn.Module]) -> dict[str, Tensor]:
-    """Give the mean of the models' parameters, on the device of the first; the models may be on several."""
+    """Give the mean of the models' states, on the device of the first; the models may be on several.
+
+    Integers, such as the number of batches that BatchNorm counts, have no mean and are those of the first model.
+    """
     states = [model.state_dict() for model in models]
     return {
         name: torch.stack([state[name].to(first.device) for state in states]).mean(dim=0)
+        if first.is_floating_point() or first.is_complex()
+        else first.clone()
         for name, first in states[0].items()
     }
