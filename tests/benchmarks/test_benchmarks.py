@@ -3,6 +3,8 @@
 
 import math
 import socket
+import sys
+from types import SimpleNamespace
 
 import compare
 import curves
@@ -178,6 +180,38 @@ def test_workloads_that_only_one_file_has_are_not_compared():
 )
 def test_families_and_names_choose_the_workloads(families, only, expected):
     assert run.chosen_workloads({"memory": ["copy", "allocate"], "training": ["train"]}, families, only) == expected
+
+
+@pytest.mark.parametrize(
+    ("good", "measured"),
+    [
+        (0, None),
+        (3, {"memory": {"copy": {"openreg": [1], "cpu": [1, 1]}}}),
+        (10, {"memory": {"copy": {"openreg": [1] * 5, "cpu": [1] * 5}}, "first": {"add": {"openreg": [1]}}}),
+    ],
+)
+def test_what_was_measured_before_a_failure_is_in_the_file(tmp_path, monkeypatch, good, measured):
+    """The process after `good` ones of a family of workloads fails, or if all are good, the second of two parts."""
+    path, processes_done = tmp_path / "results.json", []
+
+    def script(name, *_, **__):
+        if name == "describe.py":
+            return {"machine": {}, "families": {"memory": ["copy"]}}
+        if len(processes_done) == good:
+            sys.exit("failed")
+        processes_done.append(name)
+        return {"copy": 1}
+
+    monkeypatch.setitem(sys.modules, "rich", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "rich.progress", SimpleNamespace(track=lambda turns, **_: turns))
+    monkeypatch.setattr(run, "run_script", script)
+    monkeypatch.setattr(
+        run, "PARTS", {"first": lambda *_: {"add": {"openreg": [1]}}, "second": lambda *_: sys.exit("failed")}
+    )
+    monkeypatch.setattr(sys, "argv", ["run.py", "--json", str(path)])
+    with pytest.raises(SystemExit, match="failed"):
+        run.main()
+    assert (results.load(path)["families"] if path.exists() else None) == measured
 
 
 def test_the_devices_take_turns_to_be_first():
