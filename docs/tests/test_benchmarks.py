@@ -103,6 +103,18 @@ def test_a_block_after_a_disturbance_times_its_first_call():
     assert {block[:202] for block in until_return.split("d")[1:]} == {f"t{'c' * 200}t"}
 
 
+def test_the_caption_counts_the_processes_of_what_is_drawn(drawn, draw):
+    families = everything()
+    families["import time"] = {"import torch": {"openreg": [1.0] * 11, "cpu": [1.0] * 11}}
+    families["peak memory"] = {"train MLP": {"openreg": [1.0] * 3, "cpu": [1.0] * 3}}
+    families["host costs"] = {"launch": {"openreg": [1.0] * 2}}
+    for chart in drawn:
+        assert b"medians of 5 processes" in chart
+    ratios, curves = draw(families)
+    assert b"medians of 5 to 11 processes" in ratios
+    assert b"medians of 5 processes" in curves
+
+
 def test_both_charts_are_drawn_as_svg(drawn):
     for content in drawn:
         assert content.startswith(b"<?xml")
