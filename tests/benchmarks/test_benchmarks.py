@@ -90,9 +90,12 @@ def test_a_target_is_met_or_missed_and_not_judged_where_something_is_missing(red
     assert value is None or found.measured.decided_by == ("add" if reduction in (worst_ratio, longest) else "")
 
 
-def test_a_target_of_a_workload_that_does_not_exist_is_found_out():
-    target = Target("after", ("after",), against("before"), 1.2, "before")
-    assert targets.unknown({"after"}, (target,)) == ["before"]
+def test_a_target_needs_the_workload_with_which_it_compares():
+    assert Target("after", ("after",), against("before"), 1.2, "before").needs == ("after", "before")
+
+
+def test_there_is_no_ratio_to_a_memory_that_the_system_does_not_measure():
+    assert results.ratio({"openreg": [0, 0], "cpu": [0, 0]}) is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,7 @@ def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, d
     found = target_result(target, workloads)
     assert math.isclose(found.measured.value, value)
     assert found.measured.decided_by == (decided and "a, compiled")
-    assert targets.unknown(set(workloads) - {"b, eager"}, (target,)) == ["b, eager"]
+    assert set(target.needs) == set(workloads)
 
 
 def test_what_computation_hides_of_communication_is_not_exposed():
