@@ -111,13 +111,15 @@ def draw_family(axes, family: str, section: Section, extent: tuple[float, float]
     axes.set_axisbelow(True)
 
 
-def caption(results: dict) -> str:
-    """Returns the text about the machine and the settings on which the numbers depend."""
+def caption(results: dict, families: Families) -> str:
+    """Returns the text about the machine and the processes on which the numbers of these families depend."""
+    counts = {len(values) for family in families.values() for numbers in family.values() for values in numbers.values()}
+    processes = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     machine, settings = results["machine"], results["settings"]
     busy = ", while the machine had other work" if settings.get("load before", 0) > BUSY else ""
     return (
         f"torch {machine['torch']}, {machine['system']}, {machine['processors']} processors; "
-        f"medians of {settings['rounds']} processes per device{busy}"
+        f"medians of {processes} processes per device{busy}"
     )
 
 
@@ -128,6 +130,10 @@ def draw_ratios(results: dict, path: Path) -> None:
     from matplotlib.lines import Line2D
 
     sections = rows(results["families"])
+    drawn = {
+        family: {name: numbers for name, numbers in results["families"][family].items() if ratio(numbers) is not None}
+        for family in sections
+    }
     values = [row.ratio for section in sections.values() for row in section]
     extent = (min(0.5, *values) / 1.15, max(2.0, *values) * 1.15)
     parts = columns(sections)
@@ -136,7 +142,7 @@ def draw_ratios(results: dict, path: Path) -> None:
     marks += (("D", NO_TARGET, "geometric mean"), ("|", LIMIT, "target"))
     with rc_context(STYLE):
         figure = Figure(figsize=(11, longest * ROW_HEIGHT + 1), layout="constrained")
-        figure.suptitle(f"Time on openreg / time on the CPU: less is better\n{caption(results)}", fontsize=9)
+        figure.suptitle(f"Time on openreg / time on the CPU: less is better\n{caption(results, drawn)}", fontsize=9)
         halves = figure.subfigures(1, len(parts), squeeze=False)[0]
         for part, subfigure in zip(parts, halves, strict=True):
             grid = subfigure.subplots(
@@ -159,7 +165,8 @@ def draw_curves(results: dict, path: Path) -> None:
     with rc_context(STYLE):
         figure = Figure(figsize=(11, 2.6), layout="constrained")
         figure.suptitle(
-            f"Time per launch, relative to the first point; dashed: 20 % more\n{caption(results)}", fontsize=9
+            f"Time per launch, relative to the first point; dashed: 20 % more\n{caption(results, {'scaling': family})}",
+            fontsize=9,
         )
         for axes, curve in zip(figure.subplots(1, len(CURVES), sharey=True), CURVES, strict=True):
             times = [statistics.median(family[curve.workload(count)]["openreg"]) for count in curve.counts]

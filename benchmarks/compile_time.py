@@ -6,10 +6,9 @@ import json
 import tempfile
 import time
 
+from model_names import MODELS
 from processes import run_script, turn
 from results import Family
-
-MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
 
 
 def measure_here(device_name: str, model: str) -> dict[str, float]:

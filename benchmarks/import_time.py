@@ -12,6 +12,8 @@ import statistics
 import subprocess
 import sys
 
+from results import spread
+
 LIMIT = 60  # milliseconds that loading the backend may add
 PACKAGES = ("openreg_runtime", "openreg_amp", "openreg_ops")
 
@@ -57,12 +59,6 @@ def measure(rounds):
             clocks.append(clock)
             all_cores.append(cores)
     return results
-
-
-def spread(values):
-    """Returns half the distance between the quartiles."""
-    first, _, third = statistics.quantiles(values, n=4)
-    return (third - first) / 2
 
 
 def show(results, rounds):

@@ -7,7 +7,6 @@ import statistics
 import timeit
 
 import torch
-from torch.utils.benchmark import Timer
 from workloads import FAMILIES, Workload
 
 BLOCK_SECONDS = 0.02
@@ -23,11 +22,18 @@ def synchronize(device: torch.device) -> None:
 def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -> float:
     """Returns the median over blocks of calls, each long enough to be timed."""
     function = workload.prepare(device)
-    # The default clock of Timer synchronizes the device at each reading.
-    options = {"timer": timeit.default_timer} if workload.until_return else {}
-    timer = Timer("function()", globals={"function": function}, num_threads=torch.get_num_threads(), **options)
-    once = max(timer.timeit(3).median, 1e-7)
-    calls = LAUNCHES if workload.until_return else max(1, round(BLOCK_SECONDS / once))
+
+    def clock() -> float:
+        if not workload.until_return:
+            synchronize(device)
+        return timeit.default_timer()
+
+    # Not the Timer of torch.utils.benchmark, whose timeit() makes calls that it does not time before those that it
+    # times: the first ones after a disturbance, and ones that are still in the queue when the clock starts.
+    timer = timeit.Timer(function, timer=clock)
+    timer.timeit(2)  # what is loaded, compiled or allocated once
+    once = max(timer.timeit(3) / 3, 1e-7)
+    calls = LAUNCHES if workload.until_return else workload.calls or max(1, round(BLOCK_SECONDS / once))
     timer.timeit(calls)
     blocks: list[float] = []
     deadline = timeit.default_timer() + seconds
@@ -35,7 +41,7 @@ def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -
         if workload.disturb is not None:
             workload.disturb(device)
         synchronize(device)
-        blocks.append(timer.timeit(calls).median)
+        blocks.append(timer.timeit(calls) / calls)
     return statistics.median(blocks)
 
 
@@ -48,6 +54,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="workloads whose name has this in it")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
+    # As a Timer of torch.utils.benchmark does: from then on MKL uses all these threads, and does not choose fewer.
+    torch.set_num_threads(torch.get_num_threads())
     results = {}
     for workload in FAMILIES[arguments.family]:
         if arguments.only in workload.name and (workload.on_cpu or device.type != "cpu"):

@@ -5,10 +5,10 @@ import argparse
 import json
 
 from _platform import peak_memory
+from model_names import MODELS
 from processes import run_script, turn
 from results import Family
 
-MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
 OPTIMIZER = "AdamW"  # the one of the suite with the most state
 STEPS = 5
 

@@ -39,11 +39,11 @@ def spread(values: list[float]) -> float:
 
 
 def ratio(numbers: Numbers) -> float | None:
-    """Returns the median of openreg divided by that of the CPU; None if one is missing."""
+    """Returns the median of openreg divided by that of the CPU; None if one is missing, or the CPU's is 0."""
     if not all(numbers.get(device) for device in DEVICES):
         return None
     openreg, cpu = (statistics.median(numbers[device]) for device in DEVICES)
-    return openreg / cpu
+    return openreg / cpu if cpu else None
 
 
 def amount(value: float, family: str = "") -> str:

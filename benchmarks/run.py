@@ -30,32 +30,32 @@ def chosen_workloads(names: dict[str, list[str]], families: list[str], only: str
     return {family: workloads for family, workloads in chosen.items() if workloads}
 
 
-def measure_workloads(chosen: dict[str, list[str]], rounds: int, seconds: float, only: str) -> Families:
-    """Measures every family on both devices, in fresh processes, round after round."""
+def measure_workloads(chosen: dict[str, list[str]], rounds: int, seconds: float, only: str, found: Families) -> None:
+    """Measures every family on both devices, in fresh processes, round after round, and adds the numbers to `found`."""
     from rich.progress import track
 
-    found: Families = {family: {name: {} for name in names} for family, names in chosen.items()}
     turns = [(family, device) for number in range(rounds) for family in chosen for device in turn(number)]
     for family, device in track(turns, description="measuring workloads"):
         options = ("--seconds", str(seconds), "--only", only)
         for name, value in run_script("measure.py", device, family, *options, device=device).items():
-            found[family][name].setdefault(device, []).append(value)
-    return found
+            found.setdefault(family, {}).setdefault(name, {}).setdefault(device, []).append(value)
 
 
-def measure(options: argparse.Namespace, names: dict[str, list[str]]) -> Families:
-    """Measures what the options select. With `--only`, which selects workloads, other parts need `--family`."""
+def measure(options: argparse.Namespace, names: dict[str, list[str]], found: Families) -> None:
+    """Measures what the options select, and adds the numbers to `found`, which keeps them if a later process fails.
+
+    With `--only`, which selects workloads, other parts need `--family`.
+    """
     wanted = options.family or ([] if options.only else list(PARTS))
     chosen = chosen_workloads(names, options.family, options.only)
-    found: Families = {}
-    built = builds(options.build_python) if options.build_time else {}  # first, because a build may fail
+    if options.build_time:
+        found.update(builds(options.build_python))  # first, because a build may fail
     if chosen:
-        found.update(measure_workloads(chosen, options.rounds, options.seconds, options.only))
+        measure_workloads(chosen, options.rounds, options.seconds, options.only, found)
     for part, function in PARTS.items():
         if part in wanted:
             print(f"measuring {part}", flush=True)
             found[part] = function(options.rounds, options.seconds)
-    return {**found, **built}
 
 
 def arguments() -> argparse.Namespace:
@@ -104,15 +104,20 @@ def main() -> None:
     busy = load_of_machine()
     if busy > BUSY:
         print(f"The machine is busy (load {busy:.1f}). What else runs changes the numbers, of parallel kernels most.")
-    found = measure(options, names)
-    if not found:
-        sys.exit(f"--only {options.only!r}: no workload has this in its name")
+    found: Families = {}
     settings = {"rounds": options.rounds, "seconds": options.seconds, "load before": busy}
     new = {"machine": described["machine"], "settings": settings, "families": found}
-    save(options.json, **new)
+    try:
+        measure(options, names, found)
+    finally:
+        # A process that fails late, or an interrupt, should not cost the minutes before it.
+        if found:
+            save(options.json, **new)
+            print(f"every number that was measured: {options.json}", flush=True)
+    if not found:
+        sys.exit(f"--only {options.only!r}: no workload has this in its name")
     report.show(found)
     targets.show(targets.judge(found))
-    print(f"every number: {options.json}")
     if options.chart or options.curves:
         import chart
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import collectives
+import import_time
 from curves import CURVES, WITHIN
+from model_names import MODELS
 from results import Families, Family, amount, flat, ratio
 
-MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
 WIDE = ("add", "gelu", "sum of all", "sum of rows", "softmax", "layer norm")
 WAYS = (
     *("to the device, pageable", "to the device, pinned", "to the host, pageable", "to the host, pinned"),
@@ -196,7 +197,7 @@ TARGETS = (
         *(exposed, 0.2),
     ),
     Target("a missing rank is reported, beyond the timeout", (collectives.REPORT,), longest, 0.5),
-    Target("added import time", (ADDED_IMPORT,), longest, 60e-3),
+    Target("added import time", (ADDED_IMPORT,), longest, import_time.LIMIT * 1e-3),
     *(
         growing(f"time per launch, {curve.counts[0]} to {curve.counts[-1]} {curve.what}", curve.base, curve.others)
         for curve in CURVES
@@ -229,11 +230,6 @@ def measured(target: Target, times: Family) -> Measured | None:
     if not all(times.get(name, {}).get(device) for name in target.needs for device in devices):
         return None
     return target.reduce(times, target.workloads)
-
-
-def unknown(names: set[str], targets: tuple[Target, ...] = TARGETS) -> list[str]:
-    """Returns the workloads that targets name and that do not exist."""
-    return [name for target in targets for name in target.needs if name not in names]
 
 
 def show(target_results: list[TargetResult]) -> None:

@@ -25,22 +25,28 @@ namespace {
 constexpr int kBurst = 2000;  // a stream holds 16384 launches
 constexpr int kNodes = 100;
 
-// `prepare` and the wait for the device are not timed. `calls` is what one burst counts as.
-template <class Prepare, class Call>
-void measure(const char* name, int bursts, int repeats, int calls, Prepare prepare, Call call) {
+// `before`, `after` and the wait for the device are not timed. `calls` is what one burst counts as.
+template <class Before, class Call, class After>
+void measure(const char* name, int bursts, int repeats, int calls, Before before, Call call, After after) {
   std::vector<double> times;
   for (int burst = 0; burst < bursts; ++burst) {
-    prepare();
+    before();
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < repeats; ++i) {
       call();
     }
     const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - begin;
     times.push_back(passed.count() / calls);
+    after();
     OPENREG_CHECK(orDeviceSynchronize());
   }
   std::nth_element(times.begin(), times.begin() + bursts / 2, times.end());
   std::printf("%.1f\t%s\n", times[bursts / 2], name);
+}
+
+template <class Call>
+void measure(const char* name, int bursts, int repeats, int calls, Call call) {
+  measure(name, bursts, repeats, calls, [] {}, call, [] {});
 }
 
 // The least that a kernel can do and be seen to have run.
@@ -53,30 +59,42 @@ void measure_driver(int bursts) {
   orStream_t stream = nullptr;
   orStream_t other = nullptr;
   orEvent_t event = nullptr;
+  orSemaphore_t semaphore = nullptr;
+  std::uint64_t held = 0;  // the value for which the stream waits
   OPENREG_CHECK(orStreamCreate(&stream));
   OPENREG_CHECK(orStreamCreate(&other));
   OPENREG_CHECK(orEventCreate(&event));
+  OPENREG_CHECK(orSemaphoreCreate(&semaphore, held));
   orKernel kernel{};
   kernel.name = "empty";
   kernel.function = &count;
   std::int64_t runs = 0;
   kernel.state = &runs;
 
-  const auto nothing = [] {};
-  // Nothing is consumed while the burst lasts.
-  const auto pause = [&] { OPENREG_CHECK(orStreamDelay(stream, 20'000'000)); };
-  measure("orLaunchKernel, the device is idle", bursts, kBurst, kBurst, nothing,
+  // Between these two the stream executes nothing, however long the machine takes for a burst.
+  const auto hold = [&] { OPENREG_CHECK(orStreamWaitSemaphore(stream, semaphore, ++held)); };
+  const auto release = [&] { OPENREG_CHECK(orSemaphoreSignal(semaphore, held)); };
+  measure("orLaunchKernel, the device is idle", bursts, kBurst, kBurst,
           [&] { OPENREG_CHECK(orLaunchKernel(stream, &kernel)); });
-  measure("orLaunchKernel, the stream waits", bursts, kBurst, kBurst, pause,
-          [&] { OPENREG_CHECK(orLaunchKernel(stream, &kernel)); });
-  measure("orEventRecord, the device is idle", bursts, kBurst, kBurst, nothing,
+  measure(
+      "orLaunchKernel, the stream waits", bursts, kBurst, kBurst, hold,
+      [&] { OPENREG_CHECK(orLaunchKernel(stream, &kernel)); }, release);
+  measure("orEventRecord, the device is idle", bursts, kBurst, kBurst,
           [&] { OPENREG_CHECK(orEventRecord(event, stream)); });
-  measure("orEventRecord, the stream waits", bursts, kBurst, kBurst, pause,
-          [&] { OPENREG_CHECK(orEventRecord(event, stream)); });
-  measure("orStreamWaitEvent", bursts, kBurst, kBurst, nothing,
+  measure(
+      "orEventRecord, the stream waits", bursts, kBurst, kBurst, hold,
+      [&] { OPENREG_CHECK(orEventRecord(event, stream)); }, release);
+  measure("orStreamWaitEvent, the event is complete", bursts, kBurst, kBurst,
           [&] { OPENREG_CHECK(orStreamWaitEvent(other, event, 0)); });
-  measure("orEventQuery", bursts, kBurst, kBurst, nothing, [&] { OPENREG_CHECK(orEventQuery(event)); });
-  measure("orStreamCreate and orStreamDestroy", bursts, kBurst, kBurst, nothing, [] {
+  const auto hold_and_record = [&] {
+    hold();
+    OPENREG_CHECK(orEventRecord(event, stream));
+  };
+  measure(
+      "orStreamWaitEvent, the stream waits", bursts, kBurst, kBurst, hold_and_record,
+      [&] { OPENREG_CHECK(orStreamWaitEvent(other, event, 0)); }, release);
+  measure("orEventQuery, the event is complete", bursts, kBurst, kBurst, [&] { OPENREG_CHECK(orEventQuery(event)); });
+  measure("orStreamCreate and orStreamDestroy", bursts, kBurst, kBurst, [] {
     orStream_t made = nullptr;
     OPENREG_CHECK(orStreamCreate(&made));
     OPENREG_CHECK(orStreamDestroy(made));
@@ -88,27 +106,26 @@ void measure_driver(int bursts) {
     OPENREG_CHECK(orLaunchKernel(stream, &kernel));
   }
   OPENREG_CHECK(orStreamEndCapture(stream, &graph));
-  measure("orGraphLaunch, per call", bursts, kNodes, kNodes, nothing,
-          [&] { OPENREG_CHECK(orGraphLaunch(graph, stream)); });
-  measure("orGraphLaunch until done, per node of 100", bursts, 1, kNodes, nothing, [&] {
+  measure("orGraphLaunch, per call", bursts, kNodes, kNodes, [&] { OPENREG_CHECK(orGraphLaunch(graph, stream)); });
+  measure("orGraphLaunch until done, per node of 100", bursts, 1, kNodes, [&] {
     OPENREG_CHECK(orGraphLaunch(graph, stream));
     OPENREG_CHECK(orStreamSynchronize(stream));
   });
   TORCH_CHECK(runs == std::int64_t{bursts} * (2 * kBurst + (kNodes + 1) * kNodes), "kernels were lost: ", runs);
   OPENREG_CHECK(orGraphDestroy(graph));
+  OPENREG_CHECK(orSemaphoreDestroy(semaphore));
   OPENREG_CHECK(orEventDestroy(event));
   OPENREG_CHECK(orStreamDestroy(other));
   OPENREG_CHECK(orStreamDestroy(stream));
 }
 
 void measure_runtime(int bursts) {
-  const auto nothing = [] {};
   c10::DeviceAllocator& allocator = runtime::device_allocator();
   const c10::DataPtr neighbor = allocator.allocate(3000);  // the segment stays
-  measure("allocate and release a cached block", bursts, kBurst, kBurst, nothing,
+  measure("allocate and release a cached block", bursts, kBurst, kBurst,
           [&] { const c10::DataPtr block = allocator.allocate(3000); });
   float* numbers = static_cast<float*>(runtime::kernel_view(neighbor.get()));
-  measure("launch() of a closure, the device is idle", bursts, kBurst, kBurst, nothing,
+  measure("launch() of a closure, the device is idle", bursts, kBurst, kBurst,
           [&] { runtime::launch("closure", c10::DeviceIndex{0}, [numbers] { numbers[0] = 1; }); });
 }
 

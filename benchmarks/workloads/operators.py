@@ -84,6 +84,14 @@ def work_on_another_device(device: torch.device) -> None:
     torch.accelerator.synchronize(1)
 
 
+def parallel(name: str, **options) -> Workload:
+    """Returns a workload of a small parallel kernel in blocks so short that what a disturbance costs shows in them.
+
+    The one without a disturbance has the same blocks, because the others are compared with it.
+    """
+    return Workload(name, add(1 << 17), calls=20, **options)
+
+
 def sized(operation: str, make: Callable[[int], Callable[[torch.device], Call]], **sizes: int) -> list[Workload]:
     """Returns a workload for each size, by default small, medium and large."""
     return [Workload(f"{operation}, {label}", make(size)) for label, size in (sizes or SIZES).items()]
@@ -92,9 +100,9 @@ def sized(operation: str, make: Callable[[int], Callable[[torch.device], Call]],
 WORKLOADS = [
     Workload("add 4 elements, until return", add(4), until_return=True),
     Workload("add 4 elements", add(4)),
-    Workload("add 128 K elements", add(1 << 17)),
-    Workload("add 128 K elements after CPU work", add(1 << 17), disturb=parallel_work_on_the_host),
-    Workload("add 128 K elements after a second device", add(1 << 17), disturb=work_on_another_device, on_cpu=False),
+    parallel("add 128 K elements"),
+    parallel("add 128 K elements after CPU work", disturb=parallel_work_on_the_host),
+    parallel("add 128 K elements after a second device", disturb=work_on_another_device, on_cpu=False),
     Workload("item() after a kernel", item_after_kernel),
     *sized("add", lambda size: add(size * size)),
     *sized("gelu", lambda size: on_matrix(functional.gelu, size)),

@@ -52,7 +52,10 @@ def two_streams(device: torch.device) -> Call:
 
 
 def two_devices(device: torch.device) -> Call:
-    """Prepares the MLP's forward pass on two devices, each with a copy of the model."""
+    """Prepares the MLP's forward pass on two devices, each with a copy of the model.
+
+    Each call waits for the second device, because the measurement waits for the first one alone.
+    """
     on_devices = [device, device if device.type == "cpu" else torch.device(device.type, 1)]
     tasks = [mlp(where) for where in on_devices]
 

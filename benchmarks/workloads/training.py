@@ -58,7 +58,7 @@ def with_host_work(model: str):
     def prepare(device: torch.device) -> Call:
         task = MODELS[model](device)
         step = step_of(task, OPTIMIZERS["SGD"](task.model.parameters()))
-        source = task.batch.cpu()
+        source = task.batch.to("cpu", copy=True)  # on the CPU too, where the step writes the batch
 
         def augmented_step() -> None:
             task.batch.copy_(augment(source))

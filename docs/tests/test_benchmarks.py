@@ -19,6 +19,23 @@ added = [targets.ADDED_IMPORT, *collectives.WORKLOADS, *compiled]
 print(json.dumps([names, added, [target.needs for target in targets.TARGETS]]))
 """
 
+# A clock that counts its readings, and workloads that do nothing, write down what happens: t, d or c.
+BLOCKS = """
+import itertools, timeit
+import torch, measure
+from workloads import Workload
+
+done, times = [], itertools.count()
+timeit.default_timer = lambda: (done.append("t"), next(times))[1]
+for workload in (
+    Workload("disturbed", lambda _: lambda: done.append("c"), disturb=lambda _: done.append("d"), calls=3),
+    Workload("until return", lambda _: lambda: done.append("c"), until_return=True, disturb=lambda _: done.append("d")),
+):
+    done.clear()
+    measure.seconds_per_call(workload, torch.device("cpu"), 20)
+    print("".join(done))
+"""
+
 
 def script(*arguments):
     return subprocess.run(
@@ -77,6 +94,25 @@ def test_every_target_names_workloads_that_exist():
     points, added, needs = declared()
     names = {name for workloads in described()["families"].values() for name in workloads}
     assert {name for need in needs for name in need} <= names | {*points, *added}
+
+
+def test_a_block_after_a_disturbance_times_its_first_call():
+    disturbed, until_return = script("-c", BLOCKS).splitlines()
+    assert {block[:5] for block in disturbed.split("d")[1:]} == {"tccct"}
+    assert disturbed.count("d") >= 3
+    assert {block[:202] for block in until_return.split("d")[1:]} == {f"t{'c' * 200}t"}
+
+
+def test_the_caption_counts_the_processes_of_what_is_drawn(drawn, draw):
+    families = everything()
+    families["import time"] = {"import torch": {"openreg": [1.0] * 11, "cpu": [1.0] * 11}}
+    families["peak memory"] = {"train MLP": {"openreg": [1.0] * 3, "cpu": [1.0] * 3}}
+    families["host costs"] = {"launch": {"openreg": [1.0] * 2}}
+    for chart in drawn:
+        assert b"medians of 5 processes" in chart
+    ratios, curves = draw(families)
+    assert b"medians of 5 to 11 processes" in ratios
+    assert b"medians of 5 processes" in curves
 
 
 def test_both_charts_are_drawn_as_svg(drawn):

@@ -3,6 +3,8 @@
 
 import math
 import socket
+import sys
+from types import SimpleNamespace
 
 import compare
 import curves
@@ -88,9 +90,12 @@ def test_a_target_is_met_or_missed_and_not_judged_where_something_is_missing(red
     assert value is None or found.measured.decided_by == ("add" if reduction in (worst_ratio, longest) else "")
 
 
-def test_a_target_of_a_workload_that_does_not_exist_is_found_out():
-    target = Target("after", ("after",), against("before"), 1.2, "before")
-    assert targets.unknown({"after"}, (target,)) == ["before"]
+def test_a_target_needs_the_workload_with_which_it_compares():
+    assert Target("after", ("after",), against("before"), 1.2, "before").needs == ("after", "before")
+
+
+def test_there_is_no_ratio_to_a_memory_that_the_system_does_not_measure():
+    assert results.ratio({"openreg": [0, 0], "cpu": [0, 0]}) is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, d
     found = target_result(target, workloads)
     assert math.isclose(found.measured.value, value)
     assert found.measured.decided_by == (decided and "a, compiled")
-    assert targets.unknown(set(workloads) - {"b, eager"}, (target,)) == ["b, eager"]
+    assert set(target.needs) == set(workloads)
 
 
 def test_what_computation_hides_of_communication_is_not_exposed():
@@ -178,6 +183,38 @@ def test_workloads_that_only_one_file_has_are_not_compared():
 )
 def test_families_and_names_choose_the_workloads(families, only, expected):
     assert run.chosen_workloads({"memory": ["copy", "allocate"], "training": ["train"]}, families, only) == expected
+
+
+@pytest.mark.parametrize(
+    ("good", "measured"),
+    [
+        (0, None),
+        (3, {"memory": {"copy": {"openreg": [1], "cpu": [1, 1]}}}),
+        (10, {"memory": {"copy": {"openreg": [1] * 5, "cpu": [1] * 5}}, "first": {"add": {"openreg": [1]}}}),
+    ],
+)
+def test_what_was_measured_before_a_failure_is_in_the_file(tmp_path, monkeypatch, good, measured):
+    """The process after `good` ones of a family of workloads fails, or if all are good, the second of two parts."""
+    path, processes_done = tmp_path / "results.json", []
+
+    def script(name, *_, **__):
+        if name == "describe.py":
+            return {"machine": {}, "families": {"memory": ["copy"]}}
+        if len(processes_done) == good:
+            sys.exit("failed")
+        processes_done.append(name)
+        return {"copy": 1}
+
+    monkeypatch.setitem(sys.modules, "rich", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "rich.progress", SimpleNamespace(track=lambda turns, **_: turns))
+    monkeypatch.setattr(run, "run_script", script)
+    monkeypatch.setattr(
+        run, "PARTS", {"first": lambda *_: {"add": {"openreg": [1]}}, "second": lambda *_: sys.exit("failed")}
+    )
+    monkeypatch.setattr(sys, "argv", ["run.py", "--json", str(path)])
+    with pytest.raises(SystemExit, match="failed"):
+        run.main()
+    assert (results.load(path)["families"] if path.exists() else None) == measured
 
 
 def test_the_devices_take_turns_to_be_first():
