@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -78,6 +79,15 @@ def limit_calls(seconds: float) -> None:
     distributed.group.WORLD.set_timeout(timedelta(seconds=seconds))
 
 
+@contextlib.contextmanager
+def kept_port() -> Iterator[int]:
+    """A port on which a rank may listen. A socket that never listens keeps it from other programs until then."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the sockets of PyTorch's stores have it
+        keeper.bind(("127.0.0.1", 0))
+        yield int(keeper.getsockname()[1])
+
+
 class Ranks:
     """``size`` ranks of one group."""
 
@@ -88,15 +98,15 @@ class Ranks:
         self._settings = settings
         self._processes: list[Any] = []
         self._connections: Connections = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self) -> None:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
         context = process_context()
-        handle, store = tempfile.mkstemp()
-        os.close(handle)
-        Path(store).unlink()
+        self._folder = tempfile.TemporaryDirectory()
+        store = str(Path(self._folder.name, "store"))  # ranks that are killed leave it
         for rank in range(self.size):
             ours, theirs = context.Pipe()
             arguments = (rank, self.size, store if self._with_group else "", self._settings, theirs)
@@ -165,6 +175,8 @@ class Ranks:
             process.join()
         self._processes.clear()
         self._connections.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 @contextlib.contextmanager
