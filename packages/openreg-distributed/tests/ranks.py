@@ -68,13 +68,19 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
         distributed.destroy_process_group()
 
 
-def limit_calls(seconds: float) -> None:
+def limit_calls(seconds: float, meet: bool = True) -> None:
     """Gives the calls that this rank makes from now on a timeout.
 
-    A test sets it before the call that is to fail. The calls before have time enough on a busy machine.
+    A test sets it before the call that is to fail. The calls before have time enough on a busy machine: first all ranks
+    meet through the store, once for each number of seconds, so that none fails the group while another one is still in
+    a call before.
     """
     from torch import distributed
 
+    if meet:
+        store = distributed.distributed_c10d._get_default_store()
+        store.set(f"limits {seconds} {distributed.get_rank()}", "")
+        store.wait([f"limits {seconds} {rank}" for rank in range(distributed.get_world_size())])
     assert distributed.group.WORLD is not None
     distributed.group.WORLD.set_timeout(timedelta(seconds=seconds))
 
