@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -67,15 +68,30 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
         distributed.destroy_process_group()
 
 
-def limit_calls(seconds: float) -> None:
+def limit_calls(seconds: float, meet: bool = True) -> None:
     """Gives the calls that this rank makes from now on a timeout.
 
-    A test sets it before the call that is to fail. The calls before have time enough on a busy machine.
+    A test sets it before the call that is to fail. The calls before have time enough on a busy machine: first all ranks
+    meet through the store, once for each number of seconds, so that none fails the group while another one is still in
+    a call before.
     """
     from torch import distributed
 
+    if meet:
+        store = distributed.distributed_c10d._get_default_store()
+        store.set(f"limits {seconds} {distributed.get_rank()}", "")
+        store.wait([f"limits {seconds} {rank}" for rank in range(distributed.get_world_size())])
     assert distributed.group.WORLD is not None
     distributed.group.WORLD.set_timeout(timedelta(seconds=seconds))
+
+
+@contextlib.contextmanager
+def kept_port() -> Iterator[int]:
+    """A port on which a rank may listen. A socket that never listens keeps it from other programs until then."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the sockets of PyTorch's stores have it
+        keeper.bind(("127.0.0.1", 0))
+        yield int(keeper.getsockname()[1])
 
 
 class Ranks:
@@ -88,15 +104,15 @@ class Ranks:
         self._settings = settings
         self._processes: list[Any] = []
         self._connections: Connections = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self) -> None:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
         context = process_context()
-        handle, store = tempfile.mkstemp()
-        os.close(handle)
-        Path(store).unlink()
+        self._folder = tempfile.TemporaryDirectory()
+        store = str(Path(self._folder.name, "store"))  # ranks that are killed leave it
         for rank in range(self.size):
             ours, theirs = context.Pipe()
             arguments = (rank, self.size, store if self._with_group else "", self._settings, theirs)
@@ -165,6 +181,8 @@ class Ranks:
             process.join()
         self._processes.clear()
         self._connections.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ def fresh_python_with_dynamo():
 
 def runner(processes, folder):
     def run(code, *, finalize=False, fresh=False, **variables):
-        env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
         env.update(variables)
         return processes.run("-c", code, env=env, folder=folder, finalize=finalize, fresh=fresh)
 

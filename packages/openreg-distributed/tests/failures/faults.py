@@ -39,14 +39,18 @@ def a_call_without_answer(rank: int, size: int) -> dict[str, Any]:
         return {}
     tensor = x(4, 2)  # a failed device makes none
     begin = time.monotonic()
+    gate = Gate()
+    gate.close()  # a timeout begins after the work before the call, and so not before wait() has returned
     work = distributed.all_reduce(tensor, async_op=True)
     work.wait()
+    gate.open()
     result: dict[str, Any] = {"synchronize": told(torch.openreg.synchronize)}
     result["after"] = time.monotonic() - begin
     result["wait"] = told(work.wait)
     result["success"] = (work.is_completed(), work.is_success())
     result["next"] = told(lambda: distributed.all_reduce(tensor))
     torch.openreg.reset_device()
+    gate.end()
     result["device"] = (x() + 1).tolist()
     return result
 
@@ -110,11 +114,16 @@ def exits_at_work(rank: int, size: int) -> None:
     """Ends with collectives under way that no other rank calls."""
     distributed.barrier()
     limit_calls(3)
+    gate = Gate()
+    gate.close()  # no timeout begins before the last call
+    passed = torch.openreg.current_stream().record_event()
     for _ in range(3):
         distributed.all_reduce(x(1000), async_op=True)
     if rank == 0:
         distributed.irecv(x(), 1)
         distributed.all_gather_into_tensor(x(8), x(4), async_op=True)
+    gate.open()
+    passed.synchronize()  # the kernel of the gate reads from it no longer
 
 
 def exits_with_the_group(rank: int, size: int, under_way: str) -> None:

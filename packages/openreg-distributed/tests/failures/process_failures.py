@@ -77,7 +77,7 @@ def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int
             if i == moment:
                 if rank == culprit:
                     fail(way)
-                limit_calls(4)
+                limit_calls(4, meet=False)
             alive.append(call(choice, rank, size))
         alive.append(distributed.all_reduce(x(), async_op=True))  # which needs all ranks
         torch.openreg.synchronize()

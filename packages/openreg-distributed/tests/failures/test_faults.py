@@ -9,7 +9,7 @@ import faults
 import pytest
 import torch
 from _platform import HAS_FORK
-from ranks import RankFailedError
+from ranks import RankFailedError, kept_port
 
 SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes, SUM\) on rank 0 of 2 in the group 'default_pg'"
 
@@ -143,14 +143,10 @@ def test_a_group_that_was_made_for_a_device_takes_no_tensor_of_another(own):
         assert re.search(r"a tensor is on openreg:., but the group was made for openreg:.", text)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_a_world_that_is_never_complete(own):
-    for kind, _text in own(2, with_group=False).run(faults.never_complete, free_port()):
+    with kept_port() as port:
+        told = own(2, with_group=False).run(faults.never_complete, port)
+    for kind, _text in told:
         assert kind in ("DistStoreError", "DistBackendError", "DistNetworkError")
 
 
@@ -171,9 +167,10 @@ def test_a_store_that_does_not_answer(own):
 
 def test_a_store_that_is_gone(own):
     ranks = own(2, with_group=False)
-    ranks.begin(faults.store_that_ends, free_port())
-    with pytest.raises(RankFailedError, match="rank 0 has ended"):
-        ranks.answer(0)
+    with kept_port() as port:
+        ranks.begin(faults.store_that_ends, port)
+        with pytest.raises(RankFailedError, match="rank 0 has ended"):
+            ranks.answer(0)
     kind, text = ranks.answer(1)
     assert kind == "DistBackendError"
     assert re.search("occl: rank 1 could not connect with the other 1 ranks .*start all ranks", text)

@@ -70,13 +70,6 @@ def two_machines() -> Iterator[tuple[Machine, Machine]]:
         yield pair
 
 
-def free_port() -> int:
-    """Of this machine, a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def losses(folder: Path) -> dict[int, float]:
     """Of each step of the program, the last time that it was made."""
     lines = [line.split() for line in (folder / "losses").read_text().splitlines()]

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ranks of a group find each other through a store, also if earlier ranks have left keys there."""
 
+import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from torch import distributed
 
+from openreg_distributed import rendezvous
 from openreg_distributed.rendezvous import agree
 
 LONG = timedelta(seconds=120)
@@ -38,10 +42,13 @@ def test_what_ranks_left_that_ended_before_they_met_is_no_answer():
     assert token != "stale"
 
 
-def test_the_first_rank_names_those_that_did_not_come():
+def test_the_first_rank_names_those_that_did_not_come(monkeypatch):
+    """Its time is up when the one that came has its answer: not before, and not later."""
     store = distributed.HashStore()
     with ThreadPoolExecutor(1) as pool:
         present = pool.submit(agree, store, 1, 4, LONG)
+        clock = SimpleNamespace(monotonic=lambda: math.inf if present.done() else 0.0, sleep=time.sleep)
+        monkeypatch.setattr(rendezvous, "time", clock)
         with pytest.raises(RuntimeError, match="no message arrived from rank 2, 3"):
             agree(store, 0, 4, timedelta(seconds=1))
         assert present.result()

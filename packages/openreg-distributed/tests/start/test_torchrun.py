@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from _platform import FORKED_RANKS
-from machines import free_port, losses, two_machines
+from machines import losses, two_machines
+from ranks import kept_port
 
 from openreg_testing.fresh import FreshPython
 
@@ -56,14 +57,13 @@ def check(folder, alone, size):
 
 def test_two_machines(python, alone, tmp_path):
     """Two launchers that share nothing but a network."""
-    with two_machines() as machines:
-        host, port = machines[0].address, free_port()
+    with two_machines() as machines, kept_port() as port:
         check_apart(machines)
         launchers = [
             launched(
                 *FORKED_RANKS,
                 *("--nnodes", "2", "--node-rank", str(i), "--nproc-per-node", "1"),
-                *("--master-addr", host, "--master-port", str(port), tmp_path),
+                *("--master-addr", machines[0].address, "--master-port", str(port), tmp_path),
                 namespace=machine.namespace,
                 environment=machine.environment(),
             )

@@ -12,9 +12,11 @@ import torch.multiprocessing as mp
 from _platform import HAS_FORK
 
 import torch_openreg  # noqa: F401
+from openreg_runtime.openreg import _sharing
 
 DEVICE = "openreg:1"
 MIB = 1 << 20
+LONGEST = 240  # seconds, a guard against hangs
 
 
 def serve(connection, state):
@@ -46,7 +48,9 @@ class Worker:
 
     def __call__(self, function, *arguments):
         self.connection.send((function, arguments))
-        assert self.connection.poll(60), "no answer"
+        if not self.connection.poll(LONGEST):
+            self.process.kill()  # a late answer would be taken for that of the next call
+            raise AssertionError(f"no answer in {LONGEST} s")
         answer = self.connection.recv()
         if isinstance(answer, Exception):
             raise answer
@@ -54,7 +58,7 @@ class Worker:
 
     def end(self):
         self.connection.close()
-        self.process.join(60)
+        self.process.join(LONGEST)
         return self.process.exitcode
 
 
@@ -180,6 +184,7 @@ def train_step(state, model, data):
 
 def test_a_module_is_trained_by_another_process(worker):
     """Hogwild: the step is made there, the parameters change here."""
+    torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).to(DEVICE)
     data = torch.randn(16, 4, device=DEVICE)
     losses = [worker(train_step, model, data) for _ in range(3)]
@@ -329,19 +334,25 @@ def make(state, device):
     return state["own"]
 
 
-def test_a_process_with_fewer_devices_that_ends(worker, monkeypatch):
-    """A receiver refuses what it has no device for, and gives everything back at its end; what it has sent stays."""
+@pytest.fixture
+def other(monkeypatch):
+    """A process with one device, which a test may end itself."""
     monkeypatch.setenv("OPENREG_DEVICE_COUNT", "1")
     other = Worker()
+    yield other
+    other.end()
+    _sharing._sent.clear()  # what was refused never comes back
+
+
+def test_a_process_with_fewer_devices_that_ends(other):
+    """A receiver refuses what it has no device for, and gives everything back at its end; what it has sent stays."""
     assert other(read, torch.ones(2, device="openreg:0")) == [1, 1]
     lost = torch.ones(2, device="openreg:1")
     with pytest.raises(RuntimeError, match=r"openreg:1 .*\b1 devices"):
         other(read, lost)
-    from openreg_runtime.openreg import _sharing
-
     other(forget)
     allocated()
-    _sharing._sent.clear()  # what was refused never comes back
+    _sharing._sent.clear()  # what was refused is never given back
     del lost
 
     tensor = torch.zeros(MIB, dtype=torch.uint8, device="openreg:0")

@@ -2,6 +2,7 @@
 """PyTorch's profilers get times from the device, and warn if no package records its tasks."""
 
 import importlib.util
+import time
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def test_times_of_operators_are_those_of_the_device(capfd):
     x = torch.ones(1000, device="openreg:1")
     side = torch.openreg.Stream("openreg:1")
     side.wait_stream(torch.openreg.current_stream("openreg:1"))
+    begin = time.perf_counter()
     with profiler.profile(use_device="openreg") as profiled:
         torch.ones(1000).mul(2)
         with torch.openreg.device(1), torch.openreg.stream(side), profiler.record_function("asleep"):
@@ -62,9 +64,10 @@ def test_times_of_operators_are_those_of_the_device(capfd):
             x.mul(2)
         x.add(1)
     times = device_times(profiled)
-    assert 30_000 <= times["asleep"] < 10_000_000
-    assert 0 <= times["aten::add"] < 10_000_000
-    assert all(0 <= time < 10_000_000 for time in times.values()), times
+    whole = (time.perf_counter() - begin) * 1e6
+    assert 30_000 <= times["asleep"] <= whole
+    assert 0 <= times["aten::add"] <= whole
+    assert all(0 <= took <= whole for took in times.values()), times
     assert "aten::mul" in profiled.key_averages().table(sort_by="device_time_total")
     assert said(capfd.readouterr().err) == ""
 

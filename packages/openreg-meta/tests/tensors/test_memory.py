@@ -47,9 +47,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-@given(steps=STEPS)
-def test_no_tensor_is_overwritten_whatever_streams_do_with_others(steps):
+def follow(steps):
     """Each tensor is filled with its number by its stream, read by others, and holds it until it is gone."""
     streams = [openreg.default_stream(), openreg.Stream(), openreg.Stream()]
     live: list[tuple[torch.Tensor, int, torch.Stream]] = []
@@ -74,6 +72,21 @@ def test_no_tensor_is_overwritten_whatever_streams_do_with_others(steps):
     assert all(total.item() == expected for total, expected in sums)
     for tensor, number, _ in live:
         assert tensor.eq(number).all()
+
+
+def check_steps(count, **options):
+    checks = [HealthCheck.too_slow]
+    run = settings(max_examples=count, deadline=None, database=None, suppress_health_check=checks, **options)
+    run(given(STEPS)(follow))()
+
+
+def test_no_tensor_is_overwritten_whatever_streams_do_with_others():
+    check_steps(30, derandomize=True)
+
+
+@pytest.mark.endurance
+def test_no_tensor_is_overwritten_in_400_random_orders():
+    check_steps(400, print_blob=True)
 
 
 def capture(function):
