@@ -333,8 +333,7 @@ OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, o
  *   - With OPENREG_SCHEDULE_SEED, the time of a signal must not change the order of tasks. So a signal takes effect
  *     only when no task can run, for one wait: the earliest orStreamWaitSemaphore() call that blocks a host thread.
  *     Other signals are kept until then, or until that wait has had none for OPENREG_SCHEDULE_TIMEOUT, so that no
- * program blocks forever. A query blocks like a wait if the program polls: after 64 queries in a row that ran nothing.
- */
+ *     program blocks forever. A query blocks like a wait after 64 queries in a row that ran nothing. */
 OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
 /* Destroys a semaphore. Returns orErrorIllegalState while a stream holds a wait for it. */
 OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
