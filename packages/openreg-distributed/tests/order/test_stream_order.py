@@ -50,7 +50,7 @@ def test_with_a_seed(own, seed):
 def test_a_seed_shows_a_wait_that_was_forgotten_and_repeats_it(own):
     seen = []
     for _ in range(2):
-        ranks = own(2, OPENREG_SCHEDULE_SEED="3")
+        ranks = own(2, OPENREG_SCHEDULE_SEED="3", OPENREG_SCHEDULE_TIMEOUT="120")  # as in test_races.py
         seen.append([ranks.run(ordering.seeded, False)[0] for _ in range(20)])
         assert [ranks.run(ordering.seeded, True)[0] for _ in range(20)] == [[3.0] * 8] * 20
         ranks.kill()

@@ -118,7 +118,13 @@ def assert_alike(ours, theirs, context):
             assert one == other, context
 
 
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    deadline=None,
+    max_examples=150,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 @SETTINGS

@@ -232,7 +232,7 @@ def test_a_call_ends_as_on_the_cpu(case):
     assert described(eval(case, environment(DEVICE))) == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=40, derandomize=True, print_blob=True)
 @given(
     sizes=st.lists(st.integers(0, 5), min_size=0, max_size=4),
     dtype=st.sampled_from([torch.quint8, torch.qint8, torch.qint32]),

@@ -244,7 +244,11 @@ def strided_tensors(draw):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(x=strided_tensors(), y=strided_tensors(), dtype=st.sampled_from(DTYPES[:7]))
 def test_any_layout_arrives(x, y, dtype):
