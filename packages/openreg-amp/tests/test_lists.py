@@ -82,6 +82,7 @@ def test_the_list_of_what_autocast_promotes(lists, dtype):
 
 
 def test_the_list_of_what_is_refused(lists):
+    assert lists.banned
     for name, args, module in lists.banned:
         with torch.autocast("openreg"), pytest.raises(RuntimeError, match=name):
             getattr(module, name)(*on_device(args, torch.float16))
@@ -89,6 +90,8 @@ def test_the_list_of_what_is_refused(lists):
 
 @pytest.mark.parametrize("dtype", LOWER, ids=str)
 def test_the_lists_of_what_operators_promote_themselves(lists, dtype):
+    assert lists.torch_expect_builtin_promote
+    assert lists.methods_expect_builtin_promote
     for name, args, expected in lists.torch_expect_builtin_promote + lists.methods_expect_builtin_promote:
         if name in ("equal", "__div__"):  # not a tensor; not a method of Python 3
             continue

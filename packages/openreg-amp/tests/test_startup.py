@@ -18,7 +18,7 @@ pytestmark = pytest.mark.every_subset
 def python():
     """Runs code in a fresh process without autoload, which has imported torch unless it is to be `fresh`."""
     processes = FreshPython()
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
 
     def run(code, *, fresh=False):
         return processes.run("-c", code, env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, fresh=fresh)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The disk cache of compiled code works with concurrent compilations and after a process was killed in one."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -40,8 +41,9 @@ PROGRAM = textwrap.dedent(
 MOMENTS = {"the header that all kernels share": "**/precompiled_headers/**/*.h", "the first kernel": "**/*.main.cpp"}
 
 
+@contextlib.contextmanager
 def started(cache):
-    """The program on its way, with all processes that it starts in a group of their own."""
+    """The program on its way. The end of the block kills it with all processes that it has started."""
     temporary = cache / "temporary"  # where Inductor keeps the shared header
     temporary.mkdir(exist_ok=True)
     settings = {
@@ -50,7 +52,7 @@ def started(cache):
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
         "TORCHINDUCTOR_COMPILE_THREADS": "2",
     }
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         env=settings,
         stdout=subprocess.PIPE,
@@ -58,28 +60,33 @@ def started(cache):
         text=True,
         start_new_session=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # all have ended
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def finished(process):
-    output, errors = process.communicate(timeout=280)
+def check(cache):
+    with started(cache) as process:
+        output, errors = process.communicate(timeout=280)
     assert output == "all right\n", errors
 
 
 @pytest.mark.endurance
 def test_twenty_compilations_in_four_threads_and_once_more_from_the_cache(tmp_path):
-    finished(started(tmp_path))
-    finished(started(tmp_path))
+    check(tmp_path)
+    check(tmp_path)
 
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_compilation_leaves_nothing_broken(tmp_path, moment):
-    process = started(tmp_path)
-    deadline = time.monotonic() + 200
-    while not list(tmp_path.glob(MOMENTS[moment])):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, sorted(tmp_path.rglob("*"))
-        time.sleep(0.01)  # between two looks at the folder
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    finished(started(tmp_path))
+    with started(tmp_path) as process:
+        deadline = time.monotonic() + 200
+        while not list(tmp_path.glob(MOMENTS[moment])):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, sorted(tmp_path.rglob("*"))
+            time.sleep(0.01)  # between two looks at the folder
+    check(tmp_path)

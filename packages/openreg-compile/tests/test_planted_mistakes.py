@@ -11,6 +11,7 @@ import test_launches
 import torch
 from torch._inductor import config
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.exc import InductorError
 
 from openreg_compile import graphs, rewriting, scheduling, wrapper
 
@@ -37,18 +38,35 @@ def from_the_storage(self, name, call_args, **others):
     CALL(self, name, begins, **others)
 
 
-# What is replaced, by what, and the case that fails.
+def unchanged(node):
+    """Leaves an operator to Inductor, whose lowering is right for the CPU."""
+
+
+# What is replaced, by what, the case that fails, and Inductor's error, or None where results differ.
 MISTAKES = {
-    "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers"),
-    "fused as for a GPU": (scheduling, "_disable_gpu_fusions", lambda scheduler: None, "softmaxes"),
-    "positions are counted in loops": (rewriting, "_REWRITTEN", {}, "positions"),
-    "strides are forgotten": (wrapper._DeviceWrapperMixin, "make_allocation", dense, "strides_and_offsets"),
-    "parts begin together": (wrapper._DeviceWrapperMixin, "codegen_reinterpret_view", without_offset, "joining"),
+    "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers", "CppCompileError"),
+    "fused as for a GPU": (
+        scheduling,
+        "_disable_gpu_fusions",
+        lambda scheduler: None,
+        "softmaxes",
+        "TypeError: can't multiply sequence",
+    ),
+    "positions are counted in loops": (
+        rewriting._REWRITTEN,
+        torch.ops.aten.argmax.default,
+        unchanged,
+        "positions",
+        None,
+    ),
+    "strides are forgotten": (wrapper._DeviceWrapperMixin, "make_allocation", dense, "strides_and_offsets", None),
+    "parts begin together": (wrapper._DeviceWrapperMixin, "codegen_reinterpret_view", without_offset, "joining", None),
     "inputs begin elsewhere": (
         wrapper._DeviceWrapperMixin,
         "_generate_kernel_call_helper",
         from_the_storage,
         "strides_and_offsets",
+        None,
     ),
 }
 # What is replaced in a kernel's source, by what, and the case that fails.
@@ -72,11 +90,20 @@ def one_in_the_lane(mistakes, chosen):
 
 @pytest.mark.parametrize("name", one_in_the_lane(MISTAKES, "strides are forgotten"))
 def test_a_mistake_in_the_generator_fails_a_case(monkeypatch, name):
-    owner, attribute, wrong, case = MISTAKES[name]
-    monkeypatch.setattr(owner, attribute, wrong)
+    owner, attribute, wrong, case, error = MISTAKES[name]
+    failure = pytest.raises(AssertionError) if error is None else pytest.raises(InductorError, match=error)
+    calls = []
+
+    def planted(*args, **options):
+        result = wrong(*args, **options)
+        calls.append(result)  # only if Inductor's arguments are those that the plant takes
+        return result
+
+    (monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr)(owner, attribute, planted)
     torch._dynamo.reset()
-    with config.patch(force_disable_caches=True), pytest.raises(Exception, match=r"."):
+    with config.patch(force_disable_caches=True), failure:
         test_cases.check(case)
+    assert calls
 
 
 @pytest.mark.parametrize("kind", one_in_the_lane(MISWRITTEN, "mutation"))

@@ -154,7 +154,11 @@ def test_the_peak_of_other_models_is_near(name):
 
 
 def test_a_model_that_would_need_gigabytes_needs_none_on_meta():
+    torch.accelerator.reset_peak_memory_stats()
+    before = torch.accelerator.memory_allocated()
     with MetaDeviceMode():
         model = nn.Sequential(*[nn.Linear(16384, 16384, bias=False) for _ in range(4)]).cuda()
         program = trace(lambda: inferred(model, torch.rand(8, 16384)))
     assert program.peak >= 4 * 2**30
+    assert all(parameter.is_meta for parameter in model.parameters())  # and not on the host
+    assert torch.accelerator.max_memory_allocated() == before

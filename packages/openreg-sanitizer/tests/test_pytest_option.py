@@ -70,7 +70,8 @@ def run(folder, *options, tests=TESTS):
         str(folder),
     ]
     (folder / "none.ini").write_text("[pytest]\n", "utf-8")
-    env = {**os.environ, "COLUMNS": "300"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_", "PYTEST_"))}
+    env = {**kept, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "COLUMNS": "300"}
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, cwd=folder, timeout=240, env=env, check=False
     )

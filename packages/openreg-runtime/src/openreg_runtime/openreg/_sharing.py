@@ -18,6 +18,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from openreg_runtime import _C
+from openreg_runtime.openreg._device import lazy_init
 
 Reduced = tuple[Callable[..., torch.UntypedStorage], tuple[Any, ...]]
 
@@ -76,6 +77,7 @@ def _rebuild_storage(
     if known is not None:
         _C._release_ipc_ref_count(device, page, slot)
         return known
+    lazy_init()  # receiving may be the first use of the device, of which PyTorch does not know
     _release_all_at_exit()
     storage = _C._open_storage(device, segment, offset, size, page, slot)
     reductions.shared_cache[key] = reductions.StorageWeakRef(storage)  # type: ignore[no-untyped-call]
