@@ -448,7 +448,8 @@ for name in (*DEFAULT, *SLOW):
     nox.registry.get()[name].tags.append("full")
 
 if PARALLEL:
-    lock(ROOT / ".nox" / ".cache")
+    if __name__ == "user_nox_module":  # nox's name for this file; tests import it, beside other runs
+        lock(ROOT / ".nox" / ".cache")
     # The wheels are made before all that needs one; otherwise whoever needs one first makes it.
     nox.options.sessions = ["wheels", *DEFAULT]
     # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
