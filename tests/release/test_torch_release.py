@@ -3,6 +3,7 @@
 
 import re
 import shlex
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -131,8 +132,24 @@ def test_a_process_that_a_signal_ends_is_distinguished_from_a_refusal(tmp_path):
     assert attempt.code not in (0, 1)
 
 
+def test_a_process_that_does_not_end_is_a_problem(tmp_path, monkeypatch):
+    def never(*_, timeout, **__):
+        raise subprocess.TimeoutExpired("python", timeout)
+
+    monkeypatch.setattr(torch_mismatch.subprocess, "run", never)
+    attempt = torch_mismatch.run(Path(sys.executable), tmp_path, "a deadlock", "", autoload=False)
+    assert attempt.code not in (0, 1)
+    assert "did not end" in attempt.output
+
+
+def test_the_native_parts_of_every_package_are_tried():
+    native = {path.parent.name for path in ROOT.glob("packages/*/src/*/_C.pyi")}
+    assert native == {*torch_mismatch.NATIVE}
+    assert {f"{name}._C" for name in native} < {*torch_mismatch.MODULES}
+
+
 def test_a_mixture_takes_only_native_packages_above_the_runtime_from_the_other_release():
-    names = ("openreg_amp", "openreg_meta", "openreg_ops", "openreg_runtime")
+    names = ("openreg_sanitizer", "openreg_meta", "openreg_ops", "openreg_runtime")
     own, other = ([Path(f"{name}-{release}.0-x.whl") for name in names] for release in ("2.13", "2.15"))
     assert torch_mismatch.release_of(other) == "2.15"
     mixed = [path.name.split("-")[1] for path in torch_mismatch.mixture(own, other)]
