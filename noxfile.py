@@ -344,12 +344,14 @@ def libraries(session: nox.Session) -> None:
 def settings(session: nox.Session) -> None:
     """Compare numbers with the CPU's while each launch is waited for, and while memory is poisoned (-- -k matmul)."""
     here = package_session(session)
+    # The tests that the arguments choose may all be of one package: pytest ends with 5 where it finds none.
+    success = [0, 5] if session.posargs else [0]
     for name, files in COMPARED_WITH_THE_CPU.items():
         here.install(name, extra="test")
         tests = [str(PACKAGES[name].folder / "tests" / file) for file in files]
         for variable in ("OPENREG_LAUNCH_BLOCKING", "OPENREG_POISON"):
             command = ("python", *PYTEST, *tests, *session.posargs)
-            here.run(f"{name} with {variable}", *command, settings={variable: "1"})
+            here.run(f"{name} with {variable}", *command, settings={variable: "1"}, success_codes=success)
 
 
 @nox.session

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
@@ -148,6 +149,17 @@ def test_only_nox_itself_asks_for_the_folder_when_it_reads_the_noxfile(checkout)
     assert imported.stdout == "True\n", imported.stderr
     assert started.returncode == 2
     assert f"another run works in {folder.parent}" in started.stderr
+
+
+@pytest.mark.parametrize(("posargs", "success"), [([], {0}), (["-k", "matmul"], {0, 5})])
+def test_chosen_tests_that_one_package_does_not_have_pass_there(monkeypatch, posargs, success):
+    """5 is what pytest ends with if it finds no test."""
+    here = Mock()
+    monkeypatch.setattr(noxfile, "package_session", lambda _: here)
+    noxfile.settings.func(SimpleNamespace(posargs=posargs))
+    assert here.run.call_count == 2 * len(noxfile.COMPARED_WITH_THE_CPU)
+    for call in here.run.call_args_list:
+        assert set(call.kwargs["success_codes"]) == success
 
 
 LOCKED = """
