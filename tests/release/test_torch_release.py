@@ -59,7 +59,19 @@ def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(checko
     assert fresh.returncode == 0, fresh.stdout + fresh.stderr
     after = page.read_text("utf-8")
     assert before != after
-    assert EXCERPT.sub("", before) == EXCERPT.sub("", after)
+    kept = [torch_release.COMMAND.sub("", EXCERPT.sub("", text)) for text in (before, after)]
+    assert kept[0] == kept[1]
+
+
+def test_commands_that_install_torch_and_the_hook_that_reads_it_follow(checkout):
+    pages = ("docs/tutorial/index.md", "docs/testing/your_library.md", "tools/README.md")
+    release = torch_release.others(checkout)[0]
+    torch_release.retarget(checkout, release)
+    for name in (*pages, ".pre-commit-config.yaml"):
+        texts = [(root / name).read_text("utf-8") for root in (ROOT, checkout)]
+        here, there = (re.findall(r"(?m)^(?:pip install| +additional_dep).*\btorch==(.*?)\.\*", text) for text in texts)
+        assert set(here) == {torch_release.current()}
+        assert there == [release] * len(here)
 
 
 def test_the_workflow_runs_pytorchs_tests_of_that_release_and_its_example_of_a_backend(capsys):
