@@ -275,6 +275,8 @@ def bench(session: nox.Session) -> None:
     here = package_session(session)
     requirements = read_requirements(ROOT / "benchmarks" / "requirements.txt")
     here.install("openreg-meta", "openreg-compile", "openreg-distributed", *requirements)
+    if "--build-time" in session.posargs:  # the other packages are compiled against the runtime
+        WHEELHOUSE.install(session, PACKAGES["openreg-runtime"], editable=False)
     # Names of files are the caller's, and the wheels are built again where nox built them.
     places = ("--directory", session.invoked_from, "--build-python", str(WHEELHOUSE.python(session)))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *places, *session.posargs)

@@ -15,6 +15,7 @@ from helpers import run
 import noxfile
 from tools._platform import usable_cores
 from tools.packages import ROOT
+from tools.pages import trace
 from tools.sessions import stopwatch
 from tools.sessions.lock import VARIABLE
 from tools.sessions.stopwatch import Stopwatch
@@ -160,6 +161,30 @@ def test_chosen_tests_that_one_package_does_not_have_pass_there(monkeypatch, pos
     assert here.run.call_count == 2 * len(noxfile.COMPARED_WITH_THE_CPU)
     for call in here.run.call_args_list:
         assert set(call.kwargs["success_codes"]) == success
+
+
+class CompiledError(Exception):
+    """What runs in the build environment of these tests."""
+
+
+@pytest.fixture
+def house(monkeypatch):
+    """A build environment that may lack the runtime, as it does after it was made anew while all wheels were there."""
+    house = Mock(packages=noxfile.PACKAGES)
+    monkeypatch.setattr(noxfile, "WHEELHOUSE", house)
+    monkeypatch.setattr(noxfile, "package_session", lambda _: Mock(run=Mock(side_effect=CompiledError)))
+    monkeypatch.setattr(trace, "require_valgrind", lambda: None)
+    house.run_python.side_effect = CompiledError
+    return house
+
+
+@pytest.mark.parametrize("compiles", [noxfile.trace, noxfile.bench], ids=["trace", "bench"])
+def test_what_compiles_by_itself_installs_the_runtime_before(house, tmp_path, compiles):
+    session = Mock(posargs=["--build-time"], create_tmp=lambda: str(tmp_path))
+    with pytest.raises(CompiledError):
+        compiles.func(session)
+    (call,) = house.install.call_args_list
+    assert call.args[1].name == "openreg-runtime"
 
 
 LOCKED = """
