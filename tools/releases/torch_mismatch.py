@@ -53,7 +53,7 @@ def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> 
     """Runs one attempt, in a process and a directory of its own."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("OPENREG_", "TORCH_", "PYTHON"))}
     env.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", TORCH_DEVICE_BACKEND_AUTOLOAD=str(int(autoload)))
-    command = [python, "-c", code]
+    command = [str(python), "-c", code]
     with tempfile.TemporaryDirectory() as empty:
         try:
             result = subprocess.run(
