@@ -51,7 +51,7 @@ DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(PACKAGE_SESSIONS), "wheel-quality"
 SLOW = [
     *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "instructions", "libraries", "macos"),
     *("onnx", "quickstart", "recipe", "release", "settings"),
-    *("soak", "stress", "subsets", "template", "tidy", "tutorial"),
+    *("soak", "stress", "subsets", "template", "tidy", "timelines", "tutorial"),
 ]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
@@ -197,7 +197,7 @@ def build_guide(session: nox.Session, *options: str) -> PackageSession:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the guide into build/site, warnings being errors, and run every example on its pages."""
-    # Whether a timeline shows what its page says depends on the machine's speed and load. The session `site` checks it.
+    # Whether a timeline shows what its page says depends on the machine's speed and load: the session `timelines`.
     here = build_guide(session, "-D", "timeline_unshown=draw")
     here.run(
         "pytest",
@@ -208,7 +208,8 @@ def docs(session: nox.Session) -> None:
 
 def published() -> list[str]:
     """Return the options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
-    options = ["-A", f"releases={','.join(torch_release.SUPPORTED)}"]
+    # The session `timelines` fails for a picture that does not show what its page says, and no guide stays unpublished.
+    options = ["-D", "timeline_unshown=draw", "-A", f"releases={','.join(torch_release.SUPPORTED)}"]
     if "GITHUB_REPOSITORY" in os.environ:
         repository = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
         options += ["-A", f"repository={repository}"]
@@ -221,6 +222,12 @@ def published() -> list[str]:
 def site(session: nox.Session) -> None:
     """Build the guide as it is published: with links to the repository, and to the other releases' guides beside it."""
     build_guide(session, *published())
+
+
+@nox.session
+def timelines(session: nox.Session) -> None:
+    """Build the guide, and fail if no run of a timeline's program shows what its page says of it."""
+    build_guide(session)
 
 
 @nox.session
@@ -447,7 +454,7 @@ def ci_matrix(session: nox.Session) -> None:
             output.writelines(f"{line}\n" for line in lines)
 
 
-# `nox -t full`: all that a workflow runs.
+# `nox -t full`: the sessions of .github/workflows/ci.yml. Those of the other workflows have no tag.
 for name in (*DEFAULT, *SLOW):
     nox.registry.get()[name].tags.append("full")
 
