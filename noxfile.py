@@ -208,7 +208,7 @@ def docs(session: nox.Session) -> None:
 
 def published() -> list[str]:
     """Return the options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
-    # The session `timelines` fails for a picture that does not show what its page says, and no guide stays unpublished.
+    # A picture that does not show what its page says is published, too: for that the session `timelines` fails.
     options = ["-D", "timeline_unshown=draw", "-A", f"releases={','.join(torch_release.SUPPORTED)}"]
     if "GITHUB_REPOSITORY" in os.environ:
         repository = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"

@@ -59,10 +59,14 @@ def test_the_compiler_of_a_record_is_that_of_the_build_by_its_kind(bare, monkeyp
     assert trace.compiler() == kind
 
 
-def test_a_record_without_a_compiler_is_refused_with_the_way_to_get_one(bare, capsys):
+def test_a_record_without_a_compiler_is_refused_with_the_way_to_get_one(bare, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         trace.compiler()
     assert "install one with C++20" in capsys.readouterr().err
+    monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=compiler")
+    with pytest.raises(SystemExit, match="2"):
+        trace.compiler()
+    assert "set CC and CXX" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_reported_with_what_is_needed(tmp_path, monkeypatch):

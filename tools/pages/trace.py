@@ -117,9 +117,9 @@ def require_valgrind() -> None:
 
 def compiler() -> str:
     """Returns the kind and the version of the C++ compiler that builds the wheels, such as "g++ 12"."""
-    if (problem := lacks_compiler()) is not None:
-        refuse(problem)
-    command = compiler_command()
+    problem, command = lacks_compiler(), compiler_command()
+    if problem or not command:
+        refuse(problem or "the record names the compiler; set CC and CXX instead of CMAKE_ARGS")
     version = subprocess.run([*command, "-dumpversion"], capture_output=True, text=True, check=True).stdout.strip()
     # The last word is the compiler itself in `ccache g++`, and c++ is a link to one of these.
     program = [word for word in command if not word.startswith("-")][-1]
