@@ -2,7 +2,7 @@
 """Measures how long the wheel of each package takes to build from nothing, with the tools of an existing environment.
 
 `nox -s bench -- --build-time` passes the interpreter of the environment in which nox builds the wheels. It contains
-torch, CMake, ninja, and openreg-runtime, against which the other packages are compiled.
+torch, CMake and ninja, and nox installs openreg-runtime, against which the other packages are compiled.
 """
 
 import argparse

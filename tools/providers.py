@@ -48,8 +48,8 @@ WRITTEN = re.compile(f"(?s)(?<=\n){re.escape(BEGIN)}.*?{re.escape(END)}")
 
 def extras(packages: Mapping[str, Package]) -> dict[str, list[str]]:
     """Returns the extras of openreg-meta: one for each package that declares itself one, named after it, and `all`."""
-    axes = [package for _, package in sorted(packages.items()) if package.is_extra]
-    pins = {package.short_name: f"{package.name}=={package.torch}.*" for package in axes}
+    installed = [package for _, package in sorted(packages.items()) if package.is_extra]
+    pins = {package.short_name: f"{package.name}=={package.torch}.*" for package in installed}
     return {**{name: [pin] for name, pin in pins.items()}, "all": list(pins.values())}
 
 

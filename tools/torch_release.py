@@ -6,7 +6,8 @@ usage: python -m tools.torch_release           prints the release, as "2.13"
 
 The source is the same for every release in SUPPORTED. The declarations of a package are not, because a wheel is
 compiled for one release: its version begins with the release of torch that it needs (docs/releasing/packaging.md). A
-change writes the files in PINNED and their excerpts in the guide. No other file names a release.
+change writes the files in PINNED, and in the pages their excerpts and the commands that install torch. Sentences,
+tables and printed messages in pages name a release as an example, and stay.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from tools.packages import ROOT, discover, refuse, requirement_name
 # The supported releases, the oldest first. To end the support of one, delete it here, and then the code that only it
 # needs, in openreg-compile and in tests: `git grep "torch 2.13"`.
 SUPPORTED = ("2.13", "2.14", "2.15")
-PINNED = ("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml")
-PAGES = "docs/**/*.md"
+PINNED = (
+    *("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml"),
+    ".pre-commit-config.yaml",  # mypy reads torch's annotations
+)
+PAGES = ("docs/**/*.md", "tools/README.md")
 
 # The version of a package of ours begins with the release, and so do the pins of torch and of our packages.
 VERSION = re.compile(r'(?m)^(version = ")(\d+\.\d+)(\.\d+")$')
 PIN = re.compile(r"\b((?:torch|openreg-[a-z-]+)==)(\d+\.\d+)(\.\*)")
+COMMAND = re.compile(r"(?m)^pip install .*")  # in a page
 
 
 def current(root: Path = ROOT) -> str:
@@ -52,25 +57,36 @@ def is_ours(path: Path) -> bool:
 
 
 def rewritten(text: str, release: str, *, ours: bool) -> str:
-    """Returns the text of a pyproject.toml for another release. Changes the version only if `ours` is true."""
+    """Returns the text of a file with pins for another release. Changes the version only if `ours` is true."""
     if ours:
         text = VERSION.sub(rf"\g<1>{release}\g<3>", text)
     return PIN.sub(rf"\g<1>{release}\g<3>", text)
 
 
-def retarget(root: Path, release: str) -> list[Path]:
-    """Changes the packages under `root` to a release of PyTorch. Returns the files that changed."""
+def rewritten_page(text: str, release: str) -> str:
+    """Returns the text of a page whose excerpts and commands are for another release."""
 
     def excerpt(match: re.Match[str]) -> str:
         shown = match.group()
         return rewritten(shown, release, ours="tutorial" not in shown) if "pyproject.toml" in match["call"] else shown
 
+    return COMMAND.sub(lambda match: rewritten(match.group(), release, ours=False), EXCERPT.sub(excerpt, text))
+
+
+def outdated(root: Path, release: str) -> dict[Path, str]:
+    """Returns the files under `root` that are for another release of PyTorch, with their texts for this one."""
     texts = {path: rewritten(path.read_text("utf-8"), release, ours=is_ours(path)) for path in pinned_files(root)}
-    texts |= {path: EXCERPT.sub(excerpt, path.read_text("utf-8")) for path in sorted(root.glob(PAGES))}
-    changed = [path for path, after in texts.items() if after != path.read_text("utf-8")]
-    for path in changed:
-        path.write_text(texts[path], "utf-8")
-    return changed
+    for pattern in PAGES:
+        texts |= {path: rewritten_page(path.read_text("utf-8"), release) for path in sorted(root.glob(pattern))}
+    return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
+
+
+def retarget(root: Path, release: str) -> list[Path]:
+    """Changes the packages under `root` to a release of PyTorch. Returns the files that changed."""
+    changed = outdated(root, release)
+    for path, text in changed.items():
+        path.write_text(text, "utf-8")
+    return list(changed)
 
 
 def pins_are_of_one_release(root: Path) -> list[str]:
@@ -85,11 +101,7 @@ def pins_are_of_one_release(root: Path) -> list[str]:
         return found
     release = current(root)
     advice = f"not all of it is for torch {release}: python -m tools.torch_release {release}"
-    found += [
-        f"{path.relative_to(root).as_posix()}: {advice}"
-        for path in pinned_files(root)
-        if rewritten(text := path.read_text("utf-8"), release, ours=is_ours(path)) != text
-    ]
+    found += [f"{path.relative_to(root).as_posix()}: {advice}" for path in outdated(root, release)]
     for package in discover(root).values():
         found += [
             f"{package.name}: {item!r} should be torch=={release}.*"

@@ -85,7 +85,7 @@ def test_the_extras_and_the_table_follow_from_what_the_packages_say(checkout):
     here = discover(checkout)["openreg-meta"].extras
     before = json.loads((checkout / providers.TABLE).read_text("utf-8"))["names"]
     for name in ("tally", "event-log", "apart"):
-        new_package.create(checkout, f"openreg-{name}", "One more axis")
+        new_package.create(checkout, f"openreg-{name}", "One more extra")
         is_extra = "false" if name == "apart" else "true"
         project = checkout / "packages" / f"openreg-{name}" / "pyproject.toml"
         replace(project, "", f"\n[tool.openreg]\nextra = {is_extra}\n")

@@ -42,7 +42,8 @@ def test_the_address_of_the_site_leads_to_the_release_of_the_checkout():
 
 def test_published_pages_link_to_the_other_releases_and_to_the_repository_that_publishes_them(monkeypatch):
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    releases = ["-A", f"releases={','.join(torch_release.SUPPORTED)}"]
+    # How busy the machine is decides what a timeline shows, and not whether a guide is published.
+    releases = ["-D", "timeline_unshown=draw", "-A", f"releases={','.join(torch_release.SUPPORTED)}"]
     assert noxfile.published() == releases
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://forge.example")
     monkeypatch.setenv("GITHUB_REPOSITORY", "someone/theirs")
@@ -52,6 +53,14 @@ def test_published_pages_link_to_the_other_releases_and_to_the_repository_that_p
         *("-D", f"html_theme_options.source_view_link={theirs}/blob/main/{here}?plain=1"),
         *("-D", f"html_theme_options.source_edit_link={theirs}/edit/main/{here}"),
     ]
+
+
+def test_another_job_checks_what_pages_say_of_their_timelines(monkeypatch):
+    built = []
+    monkeypatch.setattr(noxfile, "build_guide", lambda _, *options: built.append(options))
+    noxfile.timelines.func(None)
+    assert built == [()]
+    assert "timelines" in noxfile.SLOW
 
 
 def test_only_the_job_that_publishes_can_prove_who_it_is():

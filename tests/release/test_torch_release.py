@@ -3,6 +3,7 @@
 
 import re
 import shlex
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -58,7 +59,19 @@ def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(checko
     assert fresh.returncode == 0, fresh.stdout + fresh.stderr
     after = page.read_text("utf-8")
     assert before != after
-    assert EXCERPT.sub("", before) == EXCERPT.sub("", after)
+    kept = [torch_release.COMMAND.sub("", EXCERPT.sub("", text)) for text in (before, after)]
+    assert kept[0] == kept[1]
+
+
+def test_commands_that_install_torch_and_the_hook_that_reads_it_follow(checkout):
+    pages = ("docs/tutorial/index.md", "docs/testing/your_library.md", "tools/README.md")
+    release = torch_release.others(checkout)[0]
+    torch_release.retarget(checkout, release)
+    for name in (*pages, ".pre-commit-config.yaml"):
+        texts = [(root / name).read_text("utf-8") for root in (ROOT, checkout)]
+        here, there = (re.findall(r"(?m)^(?:pip install| +additional_dep).*\btorch==(.*?)\.\*", text) for text in texts)
+        assert set(here) == {torch_release.current()}
+        assert there == [release] * len(here)
 
 
 def test_the_workflow_runs_pytorchs_tests_of_that_release_and_its_example_of_a_backend(capsys):
@@ -131,8 +144,24 @@ def test_a_process_that_a_signal_ends_is_distinguished_from_a_refusal(tmp_path):
     assert attempt.code not in (0, 1)
 
 
+def test_a_process_that_does_not_end_is_a_problem(tmp_path, monkeypatch):
+    def never(*_, timeout, **__):
+        raise subprocess.TimeoutExpired("python", timeout)
+
+    monkeypatch.setattr(torch_mismatch.subprocess, "run", never)
+    attempt = torch_mismatch.run(Path(sys.executable), tmp_path, "a deadlock", "", autoload=False)
+    assert attempt.code not in (0, 1)
+    assert "did not end" in attempt.output
+
+
+def test_the_native_parts_of_every_package_are_tried():
+    native = {path.parent.name for path in ROOT.glob("packages/*/src/*/_C.pyi")}
+    assert native == {*torch_mismatch.NATIVE}
+    assert {f"{name}._C" for name in native} < {*torch_mismatch.MODULES}
+
+
 def test_a_mixture_takes_only_native_packages_above_the_runtime_from_the_other_release():
-    names = ("openreg_amp", "openreg_meta", "openreg_ops", "openreg_runtime")
+    names = ("openreg_sanitizer", "openreg_meta", "openreg_ops", "openreg_runtime")
     own, other = ([Path(f"{name}-{release}.0-x.whl") for name in names] for release in ("2.13", "2.15"))
     assert torch_mismatch.release_of(other) == "2.15"
     mixed = [path.name.split("-")[1] for path in torch_mismatch.mixture(own, other)]

@@ -33,6 +33,18 @@ def test_a_copy_has_what_a_commit_would_have(checkout, tmp_path):
     assert git(target, "ls-files").split() == [".gitignore", "known.cpp", "new.cpp"]
 
 
+def test_what_was_built_in_an_earlier_copy_stays(checkout, tmp_path):
+    (checkout / ".gitignore").write_text("dist/\nbuild/\n")
+    target = tmp_path / "copy"
+    for name in ("dist/a.whl", "build/site/index.html", "packages/a/build/object"):
+        (target / name).parent.mkdir(parents=True)
+        (target / name).write_text("built")
+    copies.copy_repository(target)
+    assert (target / "dist" / "a.whl").exists()
+    assert (target / "build" / "site" / "index.html").exists()
+    assert not (target / "packages" / "a" / "build" / "object").exists()
+
+
 def test_only_what_changed_since_the_copy_before_is_newer_than_what_was_built(checkout, tmp_path):
     target = tmp_path / "copy"
     copies.copy_repository(target)

@@ -118,17 +118,17 @@ def test_the_state_check_fails_where_it_should():
     assert "pytest_timeout is installed regular, not editable" in result.stderr
 
 
-def installed(environment, name, *, needs=(), files=("__init__.py",)):
+def installed(environment, name, version="1.0", *, needs=(), files=("__init__.py",)):
     """A distribution in an environment, as pip leaves it."""
     site = environment / _platform.SITE_PACKAGES.replace("*", "3.11")
     record = [f"{name}/{file}" for file in files] + ["../../../bin/program"]
     for file in record:
         (site / file).parent.mkdir(parents=True, exist_ok=True)
         (site / file).write_text(str(environment))
-    metadata = site / f"{name}-1.0.dist-info"
+    metadata = site / f"{name}-{version}.dist-info"
     metadata.mkdir()
     requirements = "".join(f"Requires-Dist: {item}\n" for item in needs)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requirements}")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirements}")
     record += [f"{metadata.name}/METADATA", f"{metadata.name}/RECORD"]
     (metadata / "RECORD").write_text("".join(f"{file},,\n" for file in record))
     return site
@@ -149,6 +149,59 @@ def test_a_distribution_and_what_it_needs_are_linked_and_nothing_else(tmp_path):
     assert (site / "torch" / "deep" / "b.py").read_text() == str(source)
     assert (site / "present" / "__init__.py").read_text() == str(target)
     assert not (target / "bin" / "program").exists()
+
+
+def names(site):
+    return sorted(path.name.removesuffix(".dist-info") for path in site.glob("*.dist-info"))
+
+
+def test_another_version_of_the_distribution_replaces_it_and_its_requirements(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    installed(source, "torch", "2.0", needs=("needed",))
+    installed(source, "needed", "2.0")
+    site = installed(target, "torch", "1.0", files=("__init__.py", "gone.py"))
+    installed(target, "needed", "1.0")
+    installed(target, "other", "1.0")
+    linked.link_distribution("torch", source, target)
+    assert names(site) == ["needed-2.0", "other-1.0", "torch-2.0"]
+    assert (site / "torch" / "__init__.py").read_text() == str(source)
+    assert not (site / "torch" / "gone.py").exists()
+    # Whoever chose another version of a requirement keeps it.
+    shutil.rmtree(site / "needed-2.0.dist-info")
+    installed(target, "needed", "3.0")
+    linked.link_distribution("torch", source, target)
+    assert names(site) == ["needed-3.0", "other-1.0", "torch-2.0"]
+
+
+@pytest.mark.parametrize("before", [(), ("1.0",)], ids=["first link", "replacement"])
+def test_an_interrupted_link_is_repeated(tmp_path, monkeypatch, before):
+    source, target = tmp_path / "source", tmp_path / "target"
+    installed(source, "torch", "2.0", needs=("needed",), files=("a.py", "b.py"))
+    installed(source, "needed", "2.0")
+    site = installed(target, "other", "1.0")
+    for version in before:
+        installed(target, "torch", version, files=("a.py", "b.py"))
+        installed(target, "needed", version)
+    link, count = linked._link, 0
+    while True:
+        count += 1
+        left = iter(range(count))
+
+        def interrupted(*paths, left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            link(*paths)
+
+        monkeypatch.setattr(linked, "_link", interrupted)
+        try:
+            linked.link_distribution("torch", source, target)
+        except KeyboardInterrupt:
+            continue
+        break
+    assert count > 1
+    assert names(site) == ["needed-2.0", "other-1.0", "torch-2.0"]
+    for file in ("torch/a.py", "torch/b.py", "needed/__init__.py", "torch-2.0.dist-info/METADATA"):
+        assert (site / file).samefile(source / site.relative_to(target) / file)
 
 
 def test_a_requirement_with_an_extra_brings_what_the_extra_needs(tmp_path):

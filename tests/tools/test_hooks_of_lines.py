@@ -11,7 +11,7 @@ import pytest
 import yaml
 from helpers import write_files
 
-from tools.packages import ROOT, git
+from tools.packages import ROOT, git, read_requirements
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
 LINES = [hook["id"] for hook in HOOKS if hook["language"] == "pygrep"]
@@ -62,6 +62,7 @@ PLANTED = [
     ("pinned-actions", ".github/workflows/b.yaml", f"        uses: owner/action/part@{COMMIT[:12]} # v1.2.3"),
     ("pinned-actions", ".github/workflows/c.yml", f"      - uses: owner/action@{COMMIT}"),
     ("pinned-actions", ".github/workflows/d.yml", f"      - uses: owner/action@{COMMIT} # v1"),
+    ("pinned-actions", ".github/actions/mine/action.yml", "    - uses: owner/action@v1"),
     ("identity", ".github/workflows/e.yml", "      id-token: write"),
 ]
 GOOD = {
@@ -113,3 +114,10 @@ def test_the_pre_commit_file_pins_every_tool():
     installed = [hook["additional_dependencies"] for hook in repository["hooks"] if "additional_dependencies" in hook]
     assert len(installed) > 5
     assert [first for first, *_ in installed if "==" not in first] == []
+
+
+def test_the_guide_is_typed_against_the_sphinx_that_builds_it():
+    guide = read_requirements(ROOT / "docs" / "requirements.txt")
+    assert [item for item in guide if item.startswith("sphinx>")] == [
+        item for hook in HOOKS for item in hook.get("additional_dependencies", []) if item.startswith("sphinx>")
+    ]

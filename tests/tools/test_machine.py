@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from nox.command import CommandFailed
 
+from tools.pages import trace
 from tools.sessions import machine, stopwatch, wheelhouse
 
 
@@ -43,6 +44,29 @@ def test_a_compiler_that_is_named_and_missing_is_reported(bare, monkeypatch, nam
 def test_a_compiler_that_is_passed_to_cmake_is_accepted(bare, monkeypatch):
     monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=compiler")
     assert machine.lacks_compiler() is None
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [("", "g++ 12"), ("g++-12", "g++ 12"), ("launcher clang++-18 -m64", "clang++ 18"), ("c++", "g++ 12")],
+)
+def test_the_compiler_of_a_record_is_that_of_the_build_by_its_kind(bare, monkeypatch, named, kind):
+    for name, text in {"g++-12": "echo 12.2.0", "clang++-18": "echo 18.1.8", "launcher": '"$@"'}.items():
+        add_program(bare, name)
+        (bare / name).write_text(f"#!/bin/sh\n{text}\n")
+    (bare / "c++").symlink_to("g++-12")
+    monkeypatch.setenv("CXX", named)
+    assert trace.compiler() == kind
+
+
+def test_a_record_without_a_compiler_is_refused_with_the_way_to_get_one(bare, monkeypatch, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        trace.compiler()
+    assert "install one with C++20" in capsys.readouterr().err
+    monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=compiler")
+    with pytest.raises(SystemExit, match="2"):
+        trace.compiler()
+    assert "set CC and CXX" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_reported_with_what_is_needed(tmp_path, monkeypatch):

@@ -5,15 +5,21 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
+from filelock import FileLock
 from helpers import run
 
 import noxfile
 from tools._platform import usable_cores
 from tools.packages import ROOT
+from tools.pages import trace
 from tools.sessions import stopwatch
+from tools.sessions.lock import VARIABLE
 from tools.sessions.stopwatch import Stopwatch
+from tools.systems import native_driver
 
 PROGRAM = """
 import json, nox, noxfile
@@ -31,8 +37,7 @@ def asked(*arguments):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--non-interactive", "--", "-k", "add")])
-def test_all_sessions_run_two_at_a_time_where_there_are_two_cores(arguments, monkeypatch):
-    monkeypatch.setenv("NOX_FOLDER_LOCKED", str(ROOT / ".nox" / ".cache"))
+def test_all_sessions_run_two_at_a_time_where_there_are_two_cores(arguments):
     jobs, *_ = asked(*arguments)
     assert jobs == min(2, usable_cores())
 
@@ -109,6 +114,79 @@ def test_time_between_steps_is_the_environments_only_before_the_first_one(clock)
     ]
 
 
+@pytest.fixture
+def occupied(tmp_path, monkeypatch):
+    """A session of nox in whose folder another run works; it fails the test with all that it is asked to do."""
+    monkeypatch.setenv(VARIABLE, "")
+    with FileLock(tmp_path / "lock"):
+        yield SimpleNamespace(name="lint", cache_dir=tmp_path, posargs=[])
+
+
+BUILDS = {
+    "interfaces": lambda session: noxfile.run_interfaces(session, noxfile.WHEELHOUSE),
+    "wheels": lambda session: noxfile.WHEELHOUSE.provide(session, ["openreg-ops"]),
+    "torch": lambda session: noxfile.run_torch_sessions(session, [], Stopwatch()),
+    "cross": lambda session: native_driver.cross_compile(session, Stopwatch()),
+    "emulated": lambda session: native_driver.run_emulated(session, Stopwatch()),
+    "asan": lambda session: native_driver.run_sanitizer(session, Stopwatch(), "address"),
+    "tidy": lambda session: native_driver.run_tidy(session, Stopwatch()),
+    "macos": lambda session: noxfile.build_for_macos(session, noxfile.PACKAGES, Stopwatch()),
+}
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_whatever_builds_is_refused_beside_another_run_before_it_does_anything(occupied, monkeypatch, capsys, name):
+    monkeypatch.setattr(native_driver, "missing", lambda _: "")
+    with pytest.raises(SystemExit, match="2"):
+        BUILDS[name](occupied)
+    assert f"another run works in {occupied.cache_dir}" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(usable_cores() < 2, reason="sessions run one after the other on one core, and each asks for itself")
+def test_only_nox_itself_asks_for_the_folder_when_it_reads_the_noxfile(checkout):
+    with FileLock(folder := checkout / ".nox" / ".cache" / "lock"):
+        imported = run(sys.executable, "-c", "import noxfile; print(noxfile.PARALLEL)", cwd=checkout, **{VARIABLE: ""})
+        started = run(sys.executable, "-m", "nox", "--no-venv", "--", "--version", cwd=checkout, **{VARIABLE: ""})
+    assert imported.stdout == "True\n", imported.stderr
+    assert started.returncode == 2
+    assert f"another run works in {folder.parent}" in started.stderr
+
+
+@pytest.mark.parametrize(("posargs", "success"), [([], {0}), (["-k", "matmul"], {0, 5})])
+def test_chosen_tests_that_one_package_does_not_have_pass_there(monkeypatch, posargs, success):
+    """5 is what pytest ends with if it finds no test."""
+    here = Mock()
+    monkeypatch.setattr(noxfile, "package_session", lambda _: here)
+    noxfile.settings.func(SimpleNamespace(posargs=posargs))
+    assert here.run.call_count == 2 * len(noxfile.COMPARED_WITH_THE_CPU)
+    for call in here.run.call_args_list:
+        assert set(call.kwargs["success_codes"]) == success
+
+
+class CompiledError(Exception):
+    """What runs in the build environment of these tests."""
+
+
+@pytest.fixture
+def house(monkeypatch):
+    """A build environment that may lack the runtime, as it does after it was made anew while all wheels were there."""
+    house = Mock(packages=noxfile.PACKAGES)
+    monkeypatch.setattr(noxfile, "WHEELHOUSE", house)
+    monkeypatch.setattr(noxfile, "package_session", lambda _: Mock(run=Mock(side_effect=CompiledError)))
+    monkeypatch.setattr(trace, "require_valgrind", lambda: None)
+    house.run_python.side_effect = CompiledError
+    return house
+
+
+@pytest.mark.parametrize("compiles", [noxfile.trace, noxfile.bench], ids=["trace", "bench"])
+def test_what_compiles_by_itself_installs_the_runtime_before(house, tmp_path, compiles):
+    session = Mock(posargs=["--build-time"], create_tmp=lambda: str(tmp_path))
+    with pytest.raises(CompiledError):
+        compiles.func(session)
+    (call,) = house.install.call_args_list
+    assert call.args[1].name == "openreg-runtime"
+
+
 LOCKED = """
 import sys
 from pathlib import Path
@@ -121,7 +199,7 @@ sys.stdin.read()
 
 def test_a_second_run_beside_one_that_works_is_refused(tmp_path):
     command = [sys.executable, "-c", LOCKED, str(tmp_path)]
-    variables = {"NOX_FOLDER_LOCKED": ""}
+    variables = {VARIABLE: ""}
     first = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -131,7 +209,7 @@ def test_a_second_run_beside_one_that_works_is_refused(tmp_path):
         assert second.returncode == 2
         assert f"another run works in {tmp_path} (process {first.pid}); wait until it has ended" in second.stderr
         within = subprocess.run(
-            command, cwd=ROOT, env={**os.environ, "NOX_FOLDER_LOCKED": str(tmp_path)}, input="", text=True, check=False
+            command, cwd=ROOT, env={**os.environ, VARIABLE: str(tmp_path)}, input="", text=True, check=False
         )
         assert within.returncode == 0
     finally:

@@ -4,11 +4,14 @@
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import lief
 import pytest
 
 from tools._platform import MACOS_LIBRARY_SUFFIX as LIB
+from tools.sessions.lock import VARIABLE
+from tools.sessions.stopwatch import Stopwatch
 from tools.systems import check_exports, check_macos, native_driver
 from tools.systems.native_driver import EMULATORS, configure_cross
 
@@ -49,6 +52,23 @@ def test_cmake_runs_programs_under_the_emulator(installed):
     assert "-DCMAKE_CROSSCOMPILING_EMULATOR=" in configure_cross("aarch64-macos")
     Path(EMULATORS[LINUX].root).rmdir()
     assert LINUX in native_driver.missing([LINUX])
+
+
+def test_a_target_for_which_no_library_was_made_fails_the_session(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path.resolve()))
+    monkeypatch.setattr(native_driver, "build_cross", lambda _, target: tmp_path / target)
+    (tmp_path / WINDOWS).mkdir()
+    (tmp_path / WINDOWS / native_driver.DRIVER_LIBRARIES[0]).touch()
+
+    def error(message):
+        raise RuntimeError(message)
+
+    session = Mock(cache_dir=tmp_path, posargs=[WINDOWS, LINUX], error=error)
+    session.name = "cross"
+    with pytest.raises(RuntimeError, match=f"{LINUX}: none of "):
+        native_driver.cross_compile(session, Stopwatch())
+    session.posargs = [WINDOWS]
+    native_driver.cross_compile(session, Stopwatch())
 
 
 OWN_NAME = lief.MachO.LoadCommand.TYPE.ID_DYLIB

@@ -23,9 +23,10 @@ from pathlib import Path
 import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
-from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
+from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse, siblings
 from tools.pages import account, callgrind
 from tools.pages.passed_files import RECORD, Part
+from tools.sessions.machine import compiler_command, lacks_compiler
 from tools.sessions.package_session import PackageSession
 from tools.sessions.wheelhouse import Wheelhouse
 
@@ -115,10 +116,16 @@ def require_valgrind() -> None:
 
 
 def compiler() -> str:
-    """Returns the name and the version of the C++ compiler that builds the wheels, such as "g++ 12"."""
-    program = os.environ.get("CXX", "g++")
-    done = subprocess.run([program, "-dumpversion"], capture_output=True, text=True, check=True)
-    return f"{re.sub(r'-[0-9]+$', '', Path(program).name)} {done.stdout.strip().partition('.')[0]}"
+    """Returns the kind and the version of the C++ compiler that builds the wheels, such as "g++ 12"."""
+    problem, command = lacks_compiler(), compiler_command()
+    if problem or not command:
+        refuse(problem or "the record names the compiler; set CC and CXX instead of CMAKE_ARGS")
+    version = subprocess.run([*command, "-dumpversion"], capture_output=True, text=True, check=True).stdout.strip()
+    # The last word is the compiler itself in `ccache g++`, and c++ is a link to one of these.
+    program = [word for word in command if not word.startswith("-")][-1]
+    names = f"{Path(program).name} {Path(shutil.which(program) or program).resolve().name}"
+    kind = re.search(r"clang\+\+|g\+\+", names)
+    return f"{kind.group() if kind else program} {version.partition('.')[0]}"
 
 
 def run_instructions(session: nox.Session, environment: PackageSession) -> None:
@@ -141,6 +148,8 @@ def run_trace(session: nox.Session, environment: PackageSession, wheelhouse: Whe
     environment.install(PACKAGE, "numpy", *BUILD_TOOLS)
     folder = Path(session.create_tmp()) / "wheels"
     shutil.rmtree(folder, ignore_errors=True)
+    for name in siblings(wheelhouse.packages[PACKAGE].build_requirements, wheelhouse.packages):
+        wheelhouse.install(session, wheelhouse.packages[name], editable=False)
     session.env.update(LINE_NUMBERS)
     build_wheel = ("-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
     packages = wheelhouse.packages

@@ -8,7 +8,6 @@ Each pair must work, or be rejected with a message. The wheels are installed wit
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,16 +18,18 @@ from typing import NamedTuple
 import nox
 
 from tools import torch_release
+from tools.packages import discover
 from tools.sessions.environments import session_variables
 from tools.sessions.wheelhouse import PYTHON_TAG, Wheelhouse
 
+RUNTIME = "openreg_runtime"
+NATIVE = tuple(item.import_name for item in discover().values() if (item.folder / "CMakeLists.txt").is_file())
 # All modules whose import may load the native parts.
 MODULES = (
-    *("openreg_runtime", "openreg_runtime._C", "openreg_runtime.openreg"),
-    *("openreg_ops", "openreg_ops._C", "openreg_ops._minimal", "openreg_amp", "openreg_amp._C"),
-    *("torch_openreg", "torch_openreg._C", "torch_openreg.openreg"),
+    *(f"{name}{part}" for name in (*NATIVE, "torch_openreg") for part in ("", "._C")),
+    *("openreg_runtime.openreg", "openreg_ops._minimal", "torch_openreg.openreg"),
 )
-NATIVE = ("openreg_ops", "openreg_amp")
+LIMIT = 600  # seconds, after which an attempt counts as a deadlock
 ADD = "import torch; print((torch.ones(2, device='openreg') + 1).sum().item())"
 ASK = "import torch; print(torch.openreg.Stream().query())"
 
@@ -52,8 +53,14 @@ def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> 
     """Runs one attempt, in a process and a directory of its own."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("OPENREG_", "TORCH_", "PYTHON"))}
     env.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", TORCH_DEVICE_BACKEND_AUTOLOAD=str(int(autoload)))
+    command = [str(python), "-c", code]
     with tempfile.TemporaryDirectory() as empty:
-        result = subprocess.run([python, "-c", code], cwd=empty, env=env, capture_output=True, text=True, check=False)
+        try:
+            result = subprocess.run(
+                command, cwd=empty, env=env, capture_output=True, text=True, check=False, timeout=LIMIT
+            )
+        except subprocess.TimeoutExpired:
+            return Attempt(name, 124, f"did not end within {LIMIT} s")
     return Attempt(name, result.returncode, result.stdout + result.stderr)
 
 
@@ -85,13 +92,14 @@ def release_of(wheels: Iterable[Path]) -> str:
 def mixture(own: Iterable[Path], other: Iterable[Path]) -> list[Path]:
     """Returns the wheels of one release, with the native packages that build on the runtime from another release."""
     replaced = {path.name.split("-")[0]: path for path in other}
-    return [replaced[name] if (name := path.name.split("-")[0]) in NATIVE else path for path in own]
+    above = {name for name in NATIVE if name != RUNTIME}
+    return [replaced[name] if (name := path.name.split("-")[0]) in above else path for path in own]
 
 
 def try_all(
     session: nox.Session, wheelhouse: Wheelhouse, folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]
 ) -> list[str]:
-    """Tries every pair of wheels and torch, and each torch with a runtime that fits and operators that do not.
+    """Tries every pair of wheels and torch, and each torch with a runtime that fits and other packages that do not.
 
     Returns the problems.
     """
@@ -101,14 +109,16 @@ def try_all(
         for wanted, wheels in folders.items():
             sets = {f"wheels for {wanted}": wheels}
             if fits in folders and wanted != fits:
-                sets[f"operators and autocast for {wanted}, the rest for {fits},"] = mixture(folders[fits], wheels)
+                sets[f"native packages above the runtime for {wanted}, the rest for {fits},"] = mixture(
+                    folders[fits], wheels
+                )
             for name, chosen in sets.items():
                 with tempfile.TemporaryDirectory() as folder:
                     pip = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
                     wheelhouse.run_python(session, *pip, "--target", folder, *map(str, chosen))
                     tried = attempts(python, Path(folder))
-                if chosen is not wheels:  # the runtime loads; what needs the operators does not
-                    tried = [item for item in tried if re.search("torch$|_ops|_amp|torch_openreg", item.name)]
+                if chosen is not wheels:  # the runtime loads; the others do not, nor what needs the operators
+                    tried = [item for item in tried if not item.name.startswith(f"import {RUNTIME}")]
                 wrong = problems(tried, wanted, torch)
                 session.log(f"{name} beside torch {torch}: {len(tried)} ways, {len(wrong)} problems")
                 found += [f"{name} beside torch {torch}: {line}" for line in wrong]

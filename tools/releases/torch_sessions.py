@@ -14,6 +14,7 @@ from tools import torch_release
 from tools.packages import refuse
 from tools.sessions.copies import copy_repository
 from tools.sessions.environments import session_variables
+from tools.sessions.lock import lock
 from tools.sessions.package_session import NOX
 from tools.sessions.stopwatch import Stopwatch
 from tools.sessions.wheelhouse import Wheelhouse
@@ -35,6 +36,7 @@ def run_torch_sessions(session: nox.Session, sessions: Iterable[str], stopwatch:
     target, *named = session.posargs or [torch_release.SUPPORTED[-1]]
     if target != NIGHTLY:
         torch_release.checked(target)
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(NOX, "tomli")
     place = Path(session.cache_dir).resolve() / f"torch-{target}"

@@ -9,9 +9,15 @@ from pathlib import Path
 
 from tools.packages import ROOT, git
 
+# Folders of the repository that git ignores, into which the sessions of a copy build.
+BUILT = ("build", "dist")
+
 
 def copy_repository(target: Path) -> None:
-    """Copies the files of the checkout, committed or not, into a new git repository, and stages them."""
+    """Copies the files of the checkout, committed or not, into a new git repository, and stages them.
+
+    What sessions have built in an earlier copy stays there.
+    """
     shutil.rmtree(target / ".git", ignore_errors=True)
     copy_folder(ROOT, target, {})
     git(target, "init", "--quiet")
@@ -39,5 +45,6 @@ def copy_folder(origin: Path, target: Path, changed: Mapping[str, str]) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """Returns the files of a copy, without the folder .git."""
-    return [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts[:1]]
+    """Returns the files of a copy, without those of git and of sessions."""
+    inside = (path for path in folder.rglob("*") if path.is_file())
+    return [path for path in inside if path.relative_to(folder).parts[0] not in (".git", *BUILT)]

@@ -141,9 +141,13 @@ def python_of(environment: Path) -> Path:
     return environment / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
 
-# The variables of Python that change what a test finds or prints, and those by which pytest knows a CI machine, where
-# its summary repeats whole messages.
-AMBIENT_VARIABLES = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "CI", "BUILD_NUMBER"})
+# The variables of Python and pytest that change what a test finds or prints, and those by which pytest knows a CI
+# machine, where its summary repeats whole messages.
+AMBIENT_VARIABLES = frozenset(
+    {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "CI", "BUILD_NUMBER"}
+)
+# The settings of openreg, and those of torch and of its parts, such as TORCHINDUCTOR_CACHE_DIR and PYTORCH_ALLOC_CONF.
+OF_THE_DEVICE = ("OPENREG_", "TORCH", "PYTORCH_")
 
 
 def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
@@ -153,7 +157,7 @@ def session_variables(requested: Iterable[str]) -> dict[str, str | None]:
     AMBIENT_VARIABLES are removed too, so that all machines run the same: a test whose child process relies on
     unbuffered output passes where PYTHONUNBUFFERED is set, and fails elsewhere.
     """
-    own = {name for name in os.environ if name.startswith(("OPENREG_", "TORCH_"))}
+    own = {name for name in os.environ if name.startswith(OF_THE_DEVICE)}
     env: dict[str, str | None] = dict.fromkeys(sorted(own | (os.environ.keys() & AMBIENT_VARIABLES)))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     expected = " ".join(requested)

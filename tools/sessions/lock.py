@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lets only one run of nox at a time build wheels and fill environments, because two would write the same files."""
+"""Lets only one run of nox at a time build in a folder of nox, because two would write the same files."""
 
 from __future__ import annotations
 

@@ -18,15 +18,20 @@ ROOM = 4 * 2**30
 COMPILERS = ("c++", "g++", "clang++")
 
 
+def compiler_command() -> list[str]:
+    """Returns the command of the C++ compiler that CMake takes: that of CXX, or the first that is found; else empty."""
+    named = shlex.split(os.environ.get("CXX", ""))
+    return named or [program for program in COMPILERS if shutil.which(program)][:1]
+
+
 def lacks_compiler() -> str | None:
     """Returns a message with the remedy if no C++ compiler is found; None if one is, or if CMAKE_ARGS names one."""
     if FINDS_COMPILERS_ITSELF or "CMAKE_CXX_COMPILER" in os.environ.get("CMAKE_ARGS", ""):
         return None
-    named = os.environ.get("CXX", "")
-    programs = shlex.split(named)[:1] or COMPILERS
-    if any(shutil.which(program) for program in programs):
+    command = compiler_command()
+    if command and shutil.which(command[0]):
         return None
-    if named:
+    if named := os.environ.get("CXX", "").strip():
         return f"CXX names a C++ compiler that is not there: {named}; correct it, or unset it"
     return (
         f"no C++ compiler was found ({', '.join(COMPILERS)}); install one with C++20, GCC 11 or Clang 14 or newer "

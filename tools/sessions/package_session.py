@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import nox
@@ -58,12 +58,14 @@ class PackageSession:
                 found = [item.name for item in installed_distributions(place)]
                 session.error(f"others than the wheels in {self._wheelhouse.dist} were installed: {found}")
 
-    def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
+    def run(
+        self, step: str, *command: str, settings: Mapping[str, str] | None = None, success_codes: Sequence[int] = (0,)
+    ) -> None:
         """Runs a command in an empty directory, with these environment variables, without those for other processes."""
         env = session_variables([self._requested] if self._requested else [])
         env.update(settings or {})
         with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
-            self._session.run(*command, env=env)
+            self._session.run(*command, env=env, success_codes=success_codes)
 
     def test(self) -> None:
         """Runs the package's own tests. Further arguments of the nox command go to pytest."""

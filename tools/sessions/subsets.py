@@ -143,7 +143,7 @@ MARK = "every_subset"
 def marked_tests(package: Package) -> list[str]:
     """Returns the files of a package's tests that depend on which packages are installed.
 
-    The other files may import what only the package's own lane installs, so pytest must not even collect them here.
+    The other files may import what only the package's own session installs, so pytest must not even collect them here.
     """
     folder, common = map(Path, tests_of(package))
     files = [*sorted(folder.rglob("test_*.py")), common]

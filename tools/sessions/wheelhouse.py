@@ -147,8 +147,9 @@ class Wheelhouse:
     def prepare(self, session: nox.Session) -> str:
         """Updates the build environment, and returns the version of its torch.
 
-        Fails the session without a compiler, or without room on the disk.
+        Fails the session without a compiler, or without room on the disk, and beside another run.
         """
+        lock(self.cache(session))
         if (problem := lacks_compiler()) is not None:
             session.error(problem)
         wanted = {
@@ -192,7 +193,6 @@ class Wheelhouse:
 
     def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
         """Returns the wheels of `wanted` and of the packages that they need, built if they are not up to date."""
-        lock(self.cache(session))
         torch = self.prepare(session)
         self.dist.mkdir(exist_ok=True)
         needed = dict.fromkeys(item for name in wanted for item in closure(name, self.packages))

@@ -18,6 +18,7 @@ import nox
 
 from tools import torch_release
 from tools.packages import BUILD_TOOLS, Package, closure, refuse
+from tools.sessions.lock import lock
 from tools.sessions.stopwatch import Stopwatch
 from tools.systems.native_driver import ZIG, configure_cross, zig_environment
 
@@ -39,6 +40,7 @@ def build_for_macos(session: nox.Session, packages: Mapping[str, Package], stopw
         refuse(f"macos: no C++ in {', '.join(sorted(unknown))}; choose of {', '.join(native)}")
     needed = {item for name in session.posargs or native for item in closure(name, packages)}
     place = session.cache_dir.resolve() / "macos"
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, ZIG, "lief>=0.17", "tomli")
     with stopwatch.step(session.name, "torch for macOS"):

@@ -17,6 +17,7 @@ import nox
 
 from tools._platform import DRIVER_LIBRARIES, usable_cores
 from tools.packages import BUILD_TOOLS, DRIVER, ROOT, refuse
+from tools.sessions.lock import lock
 from tools.sessions.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
@@ -38,13 +39,17 @@ CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
 
 def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
     """Compiles and links the driver and its programs for each target, and checks what the library exports."""
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, ZIG, "lief>=0.17")
     libraries: list[str] = []
     for target in session.posargs or CROSS_TARGETS:
         with stopwatch.step(session.name, target):
             build = build_cross(session, target)
-        libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
+        found = [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
+        if not found:
+            session.error(f"{target}: none of {', '.join(DRIVER_LIBRARIES)} is in {build}, and so nothing was checked")
+        libraries += found
     check = str(ROOT / "tools" / "systems" / "check_exports.py")
     session.run("python", check, str(ROOT / DRIVER / "include" / "openreg.h"), *libraries)
 
@@ -58,6 +63,7 @@ def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:
     problem = missing(targets)
     if problem:
         refuse(f"emulated: {problem}")
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, ZIG)
     # WINEPREFIX is the folder of Wine's virtual disk. The other variables switch off debug output, and offers to
@@ -115,6 +121,7 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
 
     Each program runs for `seconds`, unless the arguments of the session change that.
     """
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS)
     build = session.cache_dir.resolve() / "build-trees" / f"native-{sanitizer}"
@@ -127,6 +134,7 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
 
 def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
     """Runs clang-tidy on the C++ that needs no torch, after a check that it reports a planted fault of each kind."""
+    lock(session.cache_dir)
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, TIDY)
     build = session.cache_dir.resolve() / "build-trees" / "native-tidy"

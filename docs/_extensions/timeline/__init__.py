@@ -7,13 +7,13 @@ operator loads code and allocates memory. Options: `caption`, `environment` (env
 NAME=value`), `draw` (a profiler range of the program: only this is drawn), `memory` (draws a curve of memory below the
 tracks), `claim`.
 
-A picture is of one run, and runs differ. `claim` is what the page says about the picture, as an expression of Python:
-a run for which it is false is not drawn, and if no run shows the claim, the build fails. What runs show depends on the
-machine's speed and load, so a build for tests draws such a picture nevertheless (`-D timeline_unshown=draw`), with a
-line in its log. In the expression, `host(NAME)` is the first operator or range on the host whose name begins so,
-`device(NAME)` is the first such task of the device, `launches` are all calls that launch tasks, and `tasks` are all
-tasks, each in the order of their beginnings. They are `openreg_profiler.trace.Slice` objects: their `begin`, `end` and
-`duration` are in microseconds.
+A picture is of one run, and runs differ. `claim` is what the page says about the picture, as an expression of Python: a
+run for which it is false is not drawn, and if no run shows the claim, the build fails. What runs show depends on the
+machine's speed and load, so a build that is tested or published draws such a picture nevertheless (`-D
+timeline_unshown=draw`), with a line in its log, and `nox -s timelines` fails. In the expression, `host(NAME)` is the
+first operator or range on the host whose name begins so, `device(NAME)` is the first such task of the device,
+`launches` are all calls that launch tasks, and `tasks` are all tasks, each in the order of their beginnings. They are
+`openreg_profiler.trace.Slice` objects: their `begin`, `end` and `duration` are in microseconds.
 
 Kernels are recorded with one OpenMP thread. Two threads that share a busy core wait for each other, which makes a small
 kernel take a hundred times as long.
