@@ -122,6 +122,10 @@ def rejected(what, work, message):
 rejected("a weight on the CPU", lambda: norm(y, (3,), torch.ones(3), None, 1e-5), "expected all tensors on pocket:0")
 rejected("a weight of another size", lambda: norm(y, (3,), y[0, :2], None, 1e-5), "sizes [3]")
 rejected("a wrong shape", lambda: norm(y, (2,), None, None, 1e-5), "whose last sizes are [2]")
+grads = (y, y, (3,), *norm(y, (3,), None, None, 1e-5)[1:], None, None, [True, False, False])
+back = torch.ops.aten.native_layer_norm_backward
+rejected("a gradient of another size", lambda: back(y[:1], *grads[1:]), "expected grad of dtype Float and sizes [2, 3]")
+rejected("a mean of another dtype", lambda: back(*grads[:3], grads[3].double(), *grads[4:]), "expected mean of dtype")
 rejected("a dimension that is there twice", lambda: y.nansum([0, 0]), "dim 0 appears multiple times")
 rejected("a list with a tensor on the CPU", lambda: torch.stack([y, x]), "expected all tensors on pocket:0")
 rejected("a list of different sizes", lambda: torch.stack([y, y[0]]), "stack expects each tensor to be equal size")

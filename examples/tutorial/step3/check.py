@@ -42,6 +42,8 @@ def refused(what, work, message):
 
 refused("a device that is not there", lambda: torch.ones(2, device="pocket:7"), "there is no device pocket:7")
 refused("a mix of devices", lambda: x + y, "Expected all tensors to be on the same device")
+z = torch.arange(4.0, device="pocket")
+refused("a copy onto a part of itself", lambda: z[1:].copy_(z[:-1]), "refer to a single memory location")
 torch.pocket.refuse_fallbacks()
 refused("a fallback", lambda: x.sin(), "aten::sin")
 torch.pocket.refuse_fallbacks(False)

@@ -35,6 +35,8 @@ for name, (ours, formula, count) in cases.items():
     print(f"{name}: result and gradient are right")
     tests = ("test_schema", "test_faketensor")
     torch.library.opcheck(ours, [value.to("pocket").requires_grad_() for value in values], test_utils=tests)
+mixed = [torch.randn(3, device="pocket"), torch.randn(4, 3, dtype=torch.double, device="pocket")]
+torch.library.opcheck(ops.gate, mixed, test_utils="test_faketensor")
 print("PyTorch's own check of custom operators passes")
 
 x = torch.ones(3, device="pocket", requires_grad=True)

@@ -62,6 +62,10 @@ assert abs(first.mean().item()) < 0.2
 own = torch.Generator("pocket:1").manual_seed(5)
 assert torch.rand(2, device="pocket:1", generator=own).device == torch.device("pocket:1")
 assert torch.randint(3, (100,), device="pocket").unique().tolist() == [0, 1, 2]
+state = torch.pocket.get_rng_state()
+dropped = torch.nn.functional.dropout(torch.ones(1000, device="pocket"))
+torch.pocket.set_rng_state(state)
+assert torch.equal(torch.nn.functional.dropout(torch.ones(1000, device="pocket")), dropped)
 print("random numbers repeat with the seed and with the state")
 
 pinned = torch.arange(1e6).pin_memory()
@@ -76,14 +80,44 @@ print("pinned memory is copied while the host goes on")
 flags = torch.ones(2, 2, dtype=torch.bool, device="pocket")
 errors = []
 products = (lambda: flags @ flags, lambda: flags.float() @ flags.double())
-for call in (*products, flags.relu, flags.uniform_, lambda: flags.byte().fill_(300)):
+copy = torch.zeros(3, device="pocket").copy_
+for call in (*products, flags.relu, flags.uniform_, lambda: flags.byte().fill_(300), lambda: copy(a[0])):
     try:
         call()
     except RuntimeError as error:
         errors.append(str(error))
-assert len(errors) == 5
+assert len(errors) == 6
 assert not any("A kernel that was launched before" in error for error in errors)
-print("a dtype or number that a kernel does not take is an error of the call")
+print("a dtype, number or size that a kernel does not take is an error of the call")
+
+zeros = torch.zeros(2, dtype=torch.int, device="pocket")
+failed = torch.Event("pocket")
+
+
+def error_of(wait):
+    try:
+        wait()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def wait_on_another_stream():
+    side.wait_event(failed)
+    side.synchronize()
+
+
+for wait in (failed.synchronize, wait_on_another_stream, lambda: zeros.to("pocket:1").cpu()):
+    zeros % zeros  # by zero, as the kernel notices when it runs
+    failed.record()
+    assert "ZeroDivisionError" in error_of(wait)
+    error_of(torch.accelerator.synchronize)  # the host has not waited for the stream itself in each case
+for stream in (torch.accelerator.current_stream(), side):
+    with stream:
+        zeros % zeros
+assert "ZeroDivisionError" in error_of(torch.accelerator.synchronize)
+assert error_of(torch.accelerator.synchronize) == ""
+print("the error of a kernel reaches all that wait for it")
 
 LATE = """
 import torch, torch_pocket
@@ -91,8 +125,8 @@ x = torch.ones(2, dtype=torch.int, device="pocket")
 y = x % torch.zeros_like(x)  # by zero, as the kernel notices when it runs
 torch.accelerator.synchronize()
 """
-for blocking, line in (({}, 5), ({"POCKET_LAUNCH_BLOCKING": "1"}, 4)):
-    command, environment = [sys.executable, "-c", LATE], {**os.environ, **blocking}
+for blocking, line in (("", 5), ("0", 5), ("1", 4)):
+    command, environment = [sys.executable, "-c", LATE], {**os.environ, "POCKET_LAUNCH_BLOCKING": blocking}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert f'File "<string>", line {line}, in <module>' in done.stderr, done.stderr
     assert "ZeroDivisionError" in done.stderr
@@ -106,7 +140,7 @@ print("memory in use by queued work is waited for when it is needed")
 
 def child(pipe):
     try:
-        torch.ones(3, device="pocket")
+        torch.empty(3, device="pocket")
     except RuntimeError as error:
         pipe.send(str(error).splitlines()[0])
 

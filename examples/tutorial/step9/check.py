@@ -51,6 +51,19 @@ def order(rank, store):
     distributed.barrier()
 
 
+def failure(rank, store):
+    """Lets a collective fail on its own stream: what reads the result gets the error."""
+    x = torch.ones(2, device="pocket")
+    distributed.all_reduce(x, distributed.ReduceOp.BAND)  # Gloo has it for integers only
+    errors = []
+    for read in (x.tolist, torch.accelerator.synchronize):  # the stream of the group has the error, too
+        try:
+            read()
+        except RuntimeError as error:
+            errors.append(str(error))
+    assert ["BAND" in error for error in errors] == [True, True], errors
+
+
 def make_model():
     """Returns a model, the same one in every process."""
     torch.manual_seed(0)
@@ -96,9 +109,9 @@ def process(rank, file, results):
     torch.pocket.set_device(rank)
     distributed.init_process_group("pccl", init_method=f"file://{file}", rank=rank, world_size=SIZE)
     store = distributed.distributed_c10d._get_default_store()
-    returned = [part(rank, store) for part in (collectives, order, replicated, sharded)]
+    returned = [part(rank, store) for part in (collectives, order, failure, replicated, sharded)]
     if rank == 0:
-        results.put(returned[2:])
+        results.put(returned[3:])
     distributed.barrier()
     distributed.destroy_process_group()
 
@@ -110,6 +123,7 @@ if __name__ == "__main__":
         of_copies, of_parts = results.get()
     print("collectives give each process what they have to give")
     print("a collective returns at once; only what needs its result waits for a process that is late")
+    print("the error of a collective reaches what needs its result")
     alone = train(make_model())
     torch.testing.assert_close(torch.tensor(of_copies), torch.tensor(alone))
     print("DistributedDataParallel on two processes trains as one process does")

@@ -47,6 +47,14 @@ void check_device(const char* name, const at::Tensor& tensor, c10::Device device
               tensor.device());
 }
 
+// Checks an operand whose elements a kernel counts and reads by the dtype and sizes of another one.
+void check_operand(const char* name, const char* operand, const at::Tensor& tensor, c10::Device device,
+                   c10::ScalarType dtype, c10::IntArrayRef sizes) {
+  check_device(name, tensor, device);
+  TORCH_CHECK(tensor.scalar_type() == dtype && tensor.sizes() == sizes, name, ": expected ", operand, " of dtype ",
+              dtype, " and sizes ", sizes, ", but got ", tensor.scalar_type(), " and ", tensor.sizes());
+}
+
 // Three outputs, optional tensors, and a backward operator: native_layer_norm.
 
 // A weight or bias without gaps in memory, or an undefined tensor. None arrives in two forms: as no value, and as a
@@ -56,10 +64,7 @@ at::Tensor dense_or_undefined(const char* name, const Optional& tensor, const at
   if (!tensor.has_value() || !tensor->defined()) {
     return {};
   }
-  check_device(name, *tensor, input.device());
-  TORCH_CHECK(tensor->scalar_type() == input.scalar_type() && tensor->sizes() == shape, name,
-              ": expected a weight and bias of dtype ", input.scalar_type(), " and sizes ", shape, ", but got ",
-              tensor->scalar_type(), " and ", tensor->sizes());
+  check_operand(name, "a weight and bias", *tensor, input.device(), input.scalar_type(), shape);
   return tensor->contiguous();
 }
 
@@ -181,9 +186,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
                                                                    const at::Tensor& rstd, const Optional& weight,
                                                                    const Optional& bias, std::array<bool, 3> wanted) {
   const Rows rows = rows_of(input, shape);
-  check_device("native_layer_norm_backward", grad, input.device());
+  check_operand("native_layer_norm_backward", "grad", grad, input.device(), input.scalar_type(), input.sizes());
+  const c10::ScalarType wide = at::toAccumulateType(input.scalar_type(), true);
+  check_operand("native_layer_norm_backward", "mean", mean, input.device(), wide, rows.statistics);
+  check_operand("native_layer_norm_backward", "rstd", rstd, input.device(), wide, rows.statistics);
   const c10::DeviceGuard guard(input.device());
   const at::Tensor dense_grad = grad.contiguous(), dense = input.contiguous();
+  const at::Tensor means = mean.contiguous(), scales = rstd.contiguous();
   const at::Tensor factors = dense_or_undefined("native_layer_norm_backward", weight, input, shape);
   // The caller says which gradients it wants. One that it does not want is an undefined tensor.
   const bool has_bias = bias.has_value() && bias->defined();
@@ -191,7 +200,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
   at::Tensor of_weight = wanted[1] && factors.defined() ? at::empty(shape, input.options()) : at::Tensor();
   at::Tensor of_bias = wanted[2] && has_bias ? at::empty(shape, input.options()) : at::Tensor();
   launch(input.device(),
-         [rows, g = host_view(dense_grad), x = host_view(dense), m = host_view(mean), r = host_view(rstd),
+         [rows, g = host_view(dense_grad), x = host_view(dense), m = host_view(means), r = host_view(scales),
           w = view_or_undefined(factors), of_x = view_or_undefined(of_input), of_w = view_or_undefined(of_weight),
           of_b = view_or_undefined(of_bias)] { layer_norm_backward_kernel(rows, g, x, m, r, w, of_x, of_w, of_b); });
   return {of_input, of_weight, of_bias};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The minimal operators, second part: data from and to the device.
+#include <ATen/MemoryOverlap.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -19,8 +20,12 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     TORCH_CHECK(on_device(tensor) || tensor.is_cpu(), "copy between ", self.device(), " and ", dst.device(),
                 ": go by way of the CPU");
   }
+  // Here, because the kernel's views hide that both tensors are of one storage.
+  at::assert_no_internal_overlap(dst);
+  at::assert_no_partial_overlap(dst, self);
+  const at::Tensor source = self.expand(dst.sizes());
   const c10::Device device = on_device(dst) ? dst.device() : self.device();
-  launch(device, [from = host_view(self), to = host_view(dst)] { to.copy_(from); });
+  launch(device, [from = host_view(source), to = host_view(dst)] { to.copy_(from); });
   return dst;
 }
 

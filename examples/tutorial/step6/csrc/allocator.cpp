@@ -17,6 +17,7 @@ namespace {
 
 struct Allocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
+    check_not_forked();
     const c10::Device device(kType, current_device());
     if (nbytes == 0) {
       return {nullptr, device};

@@ -57,8 +57,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeDevice(c10::DeviceIndex index) const override { synchronize_device(index); }
 
   // Events. PyTorch keeps a void* for each, and these functions fill it.
-  void record(void** event, const c10::Stream& stream, c10::DeviceIndex /*index*/,
-              c10::EventFlag /*flag*/) const override {
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex index, c10::EventFlag /*flag*/) const override {
+    TORCH_CHECK(index < 0 || index == stream.device_index(), "an event of ", c10::Device(kType, index),
+                " cannot be recorded on a stream of ", stream.device());
     Queue& queue = queue_of(stream);
     auto time = std::make_shared<Clock::time_point>();
     const uint64_t ticket = queue.push([time] { *time = Clock::now(); });
@@ -74,7 +75,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void* event) const override {
     if (const auto* recorded = static_cast<Event*>(event)) {
-      recorded->queue->wait(recorded->ticket);
+      recorded->queue->synchronize(recorded->ticket);
     }
   }
   double elapsedTime(void* start, void* end, c10::DeviceIndex /*index*/) const override {

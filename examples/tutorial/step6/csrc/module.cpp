@@ -15,7 +15,8 @@ PYBIND11_MODULE(_C, module) {
   module.def("mark_forked", &pocket::mark_forked);
   module.def("is_forked", &pocket::is_forked);
   module.def("get_random_state", [](int index) {
-    const at::Generator& generator = pocket::default_generator(static_cast<c10::DeviceIndex>(index));
+    at::Generator generator = pocket::default_generator(static_cast<c10::DeviceIndex>(index));
+    const std::lock_guard<std::mutex> lock(generator.mutex());
     return std::pair(generator.current_seed(), generator.get_offset());
   });
   module.def("set_random_state", [](int index, uint64_t seed, uint64_t draws) {

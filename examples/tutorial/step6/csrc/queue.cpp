@@ -4,6 +4,8 @@
 #include <c10/util/Exception.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,9 +34,25 @@ std::atomic<bool>& forked() {
   return value;
 }
 
-void check_not_forked() {
-  TORCH_CHECK(!forked(), "pocket cannot be used in a forked process; start processes with ",
-              "torch.multiprocessing.get_context('spawn')");
+bool is_blocking() {
+  static const char* const value = std::getenv("POCKET_LAUNCH_BLOCKING");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+// Waits for all queues from an index on and below another one, also for those behind one that has an error.
+void synchronize_queues(size_t begin, size_t end) {
+  check_not_forked();
+  std::exception_ptr error;
+  for (size_t i = begin; i < end; ++i) {
+    try {
+      queues().at(i)->synchronize();
+    } catch (...) {
+      error = error ? error : std::current_exception();
+    }
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
 }
 
 thread_local std::vector<c10::StreamId> current_streams(static_cast<size_t>(device_count()));
@@ -50,6 +68,14 @@ struct Queue::Task {
 Queue::Queue(c10::DeviceIndex device) : stream_(pocketStreamCreate(device)) {}
 
 uint64_t Queue::push(std::function<void()> task) {
+  const uint64_t ticket = append(std::move(task));
+  if (is_blocking()) {
+    synchronize(ticket);
+  }
+  return ticket;
+}
+
+uint64_t Queue::append(std::function<void()> task) {
   check_not_forked();
   const auto kernel = [](void* argument) {
     const std::unique_ptr<Task> task(static_cast<Task*>(argument));
@@ -59,11 +85,24 @@ uint64_t Queue::push(std::function<void()> task) {
 }
 
 void Queue::run(Task& task) noexcept {
+  ++begun_;  // the driver counts launches in the same way
   try {
-    task.function();
+    try {
+      task.function();
+    } catch (c10::Error& failed) {
+      if (failed.context().empty()) {  // the exception of another queue has it already
+        failed.add_context(
+            "A kernel that was launched before has failed. With POCKET_LAUNCH_BLOCKING=1 in the environment "
+            "each launch waits for its kernel, and the error comes from the line that launched it.");
+      }
+      throw;
+    }
   } catch (...) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    error_ = error_ ? error_ : std::current_exception();
+    if (!error_) {
+      error_ = std::current_exception();
+      failed_ = begun_;
+    }
   }
 }
 
@@ -72,30 +111,25 @@ bool Queue::is_done(uint64_t ticket) {
   return pocketStreamIsDone(stream_, ticket) != 0;
 }
 
-void Queue::wait(uint64_t ticket) {
-  check_not_forked();
-  pocketStreamWait(stream_, ticket);
-}
-
 uint64_t Queue::last() {
   return pocketStreamLast(stream_);
 }
 
-void Queue::synchronize() {
-  wait(last());
-  std::unique_lock<std::mutex> lock(mutex_);
-  const std::exception_ptr error = std::exchange(error_, nullptr);
-  lock.unlock();
-  if (!error) {
-    return;
+void Queue::wait(uint64_t ticket) {
+  check_not_forked();
+  pocketStreamWait(stream_, ticket);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (error_ && failed_ <= ticket) {
+    std::rethrow_exception(error_);
   }
-  try {
-    std::rethrow_exception(error);
-  } catch (c10::Error& failed) {
-    failed.add_context(
-        "A kernel that was launched before has failed. With POCKET_LAUNCH_BLOCKING=1 in the environment "
-        "each launch waits for its kernel, and the error comes from the line that launched it.");
-    throw;
+}
+
+void Queue::synchronize(uint64_t ticket) {
+  check_not_forked();
+  pocketStreamWait(stream_, ticket);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (error_ && failed_ <= ticket) {
+    std::rethrow_exception(std::exchange(error_, nullptr));
   }
 }
 
@@ -121,23 +155,18 @@ c10::Stream exchange_stream(const c10::Stream& stream) {
 }
 
 void synchronize_device(c10::DeviceIndex index) {
-  check_not_forked();
   check_device(index);
-  for (size_t i = 0; i < kStreams; ++i) {
-    queues().at(index * kStreams + i)->synchronize();
-  }
+  synchronize_queues(index * kStreams, (index + 1) * kStreams);
 }
 
 void synchronize_all() {
-  for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
-    synchronize_device(index);
-  }
+  synchronize_queues(0, device_count() * kStreams);
 }
 
 void release_later(std::shared_ptr<void> object) noexcept {
   for (Queue* queue : queues()) {
     if (!queue->is_done(queue->last())) {
-      queue->push([object] {});  // the last queue to drop its copy destroys the object
+      queue->append([object] {});  // the last queue to drop its copy destroys the object
     }
   }
 }
@@ -148,6 +177,11 @@ void mark_forked() {
 
 bool is_forked() {
   return forked();
+}
+
+void check_not_forked() {
+  TORCH_CHECK(!forked(), "pocket cannot be used in a forked process; start processes with ",
+              "torch.multiprocessing.get_context('spawn')");
 }
 
 }  // namespace pocket

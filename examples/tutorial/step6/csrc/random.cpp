@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random operators: each takes a seed from the device's generator when it is launched.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/native_dropout_backward_native.h>
+#include <ATen/ops/native_dropout_native.h>
 #include <torch/library.h>
 
 #include "generator.h"
@@ -18,6 +21,7 @@ at::Tensor& launch_draw(at::Tensor& self, const Given& given, Draw draw) {
   at::Generator generator = given.has_value() ? *given : default_generator(self.get_device());
   TORCH_CHECK(generator.device() == self.device(), "expected a generator of ", self.device(), ", got one of ",
               generator.device());
+  at::assert_no_internal_overlap(self);
   // The CPU's function checks dtype and bounds. On one element, here, its error is one of this call.
   const at::Tensor one = at::empty({1}, self.options().device(at::kCPU));
   draw(one, at::detail::createCPUGenerator(0));
@@ -60,6 +64,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("bernoulli_.float", TORCH_FN(bernoulli));
   library.impl("random_.from", TORCH_FN(random_from));
   library.impl("random_.to", TORCH_FN(random_to));
+  // PyTorch's own functions. They call bernoulli_() and products, which are the device's for its tensors.
+  library.impl("native_dropout", TORCH_FN(at::native::native_dropout_cpu));
+  library.impl("native_dropout_backward", TORCH_FN(at::native::native_dropout_backward));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mixed precision: the operators that run in half precision under torch.autocast, and those that run in float32.
-// The lists are PyTorch's own; CUDA uses the same.
+// The lists are PyTorch's own; CUDA uses the same, and refuses binary_cross_entropy as well.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
@@ -17,6 +17,13 @@ using at::Tensor;
 // An operator that is in no list runs in the dtypes of its operands.
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFallthrough());
+}
+
+// Its operand, a probability, has been rounded before a cast to float32 could help.
+Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*target*/,
+                                   const std::optional<Tensor>& /*weight*/, int64_t /*reduction*/) {
+  TORCH_CHECK(false, "binary_cross_entropy is unsafe under autocast on pocket; let the model return logits and use ",
+              "binary_cross_entropy_with_logits, or compute the loss inside torch.autocast('pocket', enabled=False)");
 }
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
@@ -36,6 +43,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 #define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
   AT_FORALL_PROMOTE(POCKET_RULE)
 #undef POCKET_RULE
+  m.impl("binary_cross_entropy", TORCH_FN(refuse_binary_cross_entropy));
 }
 
 }  // namespace

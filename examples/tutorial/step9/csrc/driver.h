@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The driver of the device, in C. A backend for a chip calls the driver of the chip's maker instead: nothing else in
-// this project knows how the device works. Any thread may call a function, and several threads at once.
+// The driver of the device, in C. A backend for a chip calls the driver of the chip's maker instead. Besides these
+// functions the project needs one thing of the device, from step 3 on: that the host can access its memory. Any thread
+// may call a function, and several threads at once.
 #pragma once
 
 #include <stddef.h>

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launch.h"
 
-#include <cstdlib>
-
 #include "queue.h"
 
 namespace pocket {
 
 void launch(c10::Device device, std::function<void()> kernel) {
-  static const bool blocking = std::getenv("POCKET_LAUNCH_BLOCKING") != nullptr;
-  Queue& queue = queue_of(current_stream(device.index()));
-  queue.push(std::move(kernel));
-  if (blocking) {
-    queue.synchronize();
-  }
+  queue_of(current_stream(device.index())).push(std::move(kernel));
 }
 
 at::Tensor host_view(const at::Tensor& tensor) {

@@ -14,6 +14,7 @@ namespace {
 
 struct PinnedAllocator final : at::HostAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
+    check_not_forked();
     if (nbytes == 0) {
       return {nullptr, c10::kCPU};
     }

@@ -19,16 +19,21 @@ class Queue {
  public:
   explicit Queue(c10::DeviceIndex device);
 
-  // Appends a task and returns its ticket. Tickets count up.
+  // Appends a task and returns its ticket. Tickets count up. With POCKET_LAUNCH_BLOCKING=1 it waits for the task.
   uint64_t push(std::function<void()> task);
+  // The same without ever waiting, for threads that may run tasks themselves.
+  uint64_t append(std::function<void()> task);
   // Returns true if the task of this ticket is done.
   bool is_done(uint64_t ticket);
-  // Waits for the task of this ticket.
-  void wait(uint64_t ticket);
   // Returns the ticket of the last task so far.
   uint64_t last();
-  // Waits for all tasks so far. Throws the exception of the first one that failed.
-  void synchronize();
+  // Tasks of other queues wait for the task of this ticket. Throws the exception of the first task up to it that
+  // failed. The queue keeps the exception, because all that wait for the task have to get it.
+  void wait(uint64_t ticket);
+  // The host waits, for the task of this ticket or for all tasks so far. Throws like wait(). The host is told once: the
+  // queue then forgets the exception.
+  void synchronize(uint64_t ticket);
+  void synchronize() { synchronize(last()); }
 
  private:
   struct Task;
@@ -37,7 +42,9 @@ class Queue {
 
   pocketStream* stream_;
   std::mutex mutex_;
-  std::exception_ptr error_;  // of the first task that failed
+  uint64_t begun_ = 0;        // the ticket of the task that runs
+  uint64_t failed_ = 0;       // the ticket of the first task that failed
+  std::exception_ptr error_;  // its exception
 };
 
 // Returns the queue of a stream.
@@ -50,15 +57,17 @@ c10::Stream new_stream(c10::DeviceIndex index);
 c10::Stream current_stream(c10::DeviceIndex index);
 c10::Stream exchange_stream(const c10::Stream& stream);
 
-// Waits for all tasks of a device, or of all devices. Throws the exception of one that failed.
+// Waits for all tasks of a device, or of all devices. Then throws the exception of one that failed.
 void synchronize_device(c10::DeviceIndex index);
 void synchronize_all();
 
 // Destroys an object when all tasks that were enqueued so far, on any stream, are done.
 void release_later(std::shared_ptr<void> object) noexcept;
 
-// A child of fork() has no threads that run tasks. There every use of a queue throws, and no memory is released.
+// A child of fork() has no threads that run tasks. There every use of a queue throws, and no memory is allocated or
+// released.
 void mark_forked();
 bool is_forked();
+void check_not_forked();
 
 }  // namespace pocket

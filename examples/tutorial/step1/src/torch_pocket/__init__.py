@@ -94,5 +94,6 @@ for key in ("Conjugate", "Negative"):  # a copy handles these bits itself
     LIBRARY.impl("_copy_from", torch.library.fallthrough_kernel, key)
 FALLBACK.fallback(any_operator, "PrivateUse1")
 
-# A backward pass returns a moment before PyTorch's thread for the device is done. Python must not end before that.
+# A backward pass returns a moment before PyTorch's thread for the device is done, and Python must not end before that.
+# PyTorch does not tell when that is. So Python waits for a fixed time, which is enough unless the machine is very busy.
 atexit.register(time.sleep, 0.05)

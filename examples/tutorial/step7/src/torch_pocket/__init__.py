@@ -21,5 +21,6 @@ from torch_pocket import _C, operators, pocket  # noqa: E402, F401 - importing _
 torch._register_device_module("pocket", pocket)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
-# A backward pass returns a moment before PyTorch's thread for the device is done. Python must not end before that.
+# A backward pass returns a moment before PyTorch's thread for the device is done, and Python must not end before that.
+# PyTorch does not tell when that is. So Python waits for a fixed time, which is enough unless the machine is very busy.
 atexit.register(time.sleep, 0.05)
