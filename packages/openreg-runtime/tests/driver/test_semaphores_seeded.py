@@ -183,7 +183,7 @@ def test_a_progress_thread_lets_nothing_run_while_others_may(run_script: RunScri
     body = (
         PROGRESS
         + """
-time.sleep(0.3)  # in which the progress thread would let the kernel run
+time.sleep(1.5)  # in which the progress thread would let the kernel run, after the default of the timeout at the latest
 early = len(ran)
 api.synchronize_stream(None)
 thread.join()
