@@ -44,8 +44,8 @@ def test_a_block_on_ragged_batches_is_one_graph_for_all_lengths():
     model = Block().to("openreg")
     compiled = torch.compile(copy.deepcopy(model), fullgraph=True)
     compilations = []
-    for lengths in ((5, 9, 3), (4, 4, 7, 3), (8, 1), (3, 2, 6)):
+    for lengths in ((5, 9, 3), (4, 4, 7, 3), (8, 2), (3, 2, 6)):  # no 1, for which PyTorch makes a graph of its own
         torch.testing.assert_close(learned(compiled, lengths), learned(model, lengths), rtol=1e-4, atol=1e-5)
         compilations.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
-    # The first batches show which sizes change. With a graph for each batch, the last would have one too.
-    assert 0 < compilations[-2] == compilations[-1], compilations
+    # The second batch shows which sizes change, and its graph serves all others.
+    assert 0 < compilations[1] == compilations[-1]
