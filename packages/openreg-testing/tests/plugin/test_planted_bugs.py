@@ -69,7 +69,7 @@ def sums(batches, device):
         return torch.sum(batches, 1, out=totals)
     side, current = torch.Stream(device), torch.accelerator.current_stream(device)
     for index, batch in enumerate(batches):
-        x = batch.to(device)
+        x = batch.to(device, non_blocking=True)
         side.wait_stream(current)
         with side:
             totals[index] = x.sum()
@@ -83,7 +83,7 @@ def default_device():
 
 
 def model(width):
-    return torch.nn.Linear(width, width).to(default_device())
+    return torch.nn.Linear(width, width, device=default_device())
 """
 
 TESTS = """
