@@ -218,6 +218,7 @@ REFUSED = {
     "OPENREG_DEVICE_MEMORY": "much",
     "OPENREG_LAUNCH_BLOCKING": "yes",
     "OPENREG_SCHEDULE_SEED": "luck",
+    "OPENREG_SCHEDULE_TIMEOUT": "never",
     "OPENREG_POISON": "hemlock",
     "OPENREG_FAULTS": "all of them",
     "PYTORCH_ALLOC_CONF": "per_process_memory_fraction:2",
