@@ -58,8 +58,9 @@ LEGEND = """
 ## {title}
 
 An operator in all of its forms, on a tensor of each layout. **yes**: it is launched, and the host goes on. **waits**:
-the host waits, as the size of the result, or whether there is one, depends on data. **some wait**: it does so for some
-operands or arguments. Where nothing stands, PyTorch has no such operator for the layout, on the CPU and here.
+the host waits, as the size of the result, or whether there is one, depends on data; or it would wait for a GPU, because
+PyTorch copies a few numbers to the device. **some wait**: it does so for some operands or arguments. Where nothing
+stands, PyTorch has no such operator for the layout, on the CPU and here.
 
 | operator | {layouts} |
 |---|{rules}|

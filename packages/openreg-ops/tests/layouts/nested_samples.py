@@ -16,12 +16,13 @@ aten = torch.ops.aten
 
 def numbers(device, *shape, seed=5, dtype=torch.float32, requires_grad=False):
     values = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).mul(2).to(dtype)
-    return values.to(device).requires_grad_(requires_grad)
+    return values.to(device, non_blocking=True).requires_grad_(requires_grad)
 
 
 def nested(device, *shapes, seed=11, dtype=torch.float32, requires_grad=False):
     parts = [numbers("cpu", *shape, seed=seed + i, dtype=dtype) for i, shape in enumerate(shapes)]
-    return torch.nested.nested_tensor(parts, dtype=dtype, device=device, requires_grad=requires_grad)
+    on_host = torch.nested.nested_tensor(parts, dtype=dtype)
+    return on_host.to(device, non_blocking=True).requires_grad_(requires_grad)
 
 
 def rows(device, **options):
@@ -96,7 +97,7 @@ POINTWISE = {
     "sub": lambda device: rows(device) - rows(device, seed=2),
     "mul": lambda device: rows(device) * rows(device, seed=2),
     "mul by a number": lambda device: rows(device) * 2.5,
-    "mul by a number of the device": lambda device: rows(device) * torch.tensor(2.5, device=device),
+    "mul by a number of the device": lambda device: rows(device) * torch.full((), 2.5, device=device),
     "mul.Scalar": lambda device: aten.mul.Scalar(rows(device), 2.5),
     "mul_": changed(lambda operand: operand.mul_(rows(operand.device, seed=2))),
     "mul_.Scalar": changed(lambda operand: aten.mul_.Scalar(operand, 3)),
@@ -106,20 +107,20 @@ POINTWISE = {
     "gradients of mul and add": derived(lambda a, b: a * b + a, rows, rows),
     "gradients of div": derived(torch.div, rows, rows),
     "eq.Scalar": lambda device: rows(device, dtype=torch.int64) == 1,
-    "eq.Tensor": lambda device: rows(device, dtype=torch.int64) == torch.tensor(1, device=device),
+    "eq.Tensor": lambda device: rows(device, dtype=torch.int64) == torch.full((), 1, device=device),
     "ge": lambda device: rows(device) >= 0.5,
     "gt": lambda device: rows(device) > 0.5,
     "masked_fill": lambda device: aten.masked_fill.Scalar(rows(device), rows(device, seed=3) > 0, 7.0),
-    "where": lambda device: torch.where(rows(device) > 0, torch.tensor(7.0, device=device), rows(device)),
+    "where": lambda device: torch.where(rows(device) > 0, torch.full((), 7.0, device=device), rows(device)),
     "where with out=": lambda device: torch.where(
-        rows(device) > 0, torch.tensor(7.0, device=device), rows(device), out=rows(device, seed=9)
+        rows(device) > 0, torch.full((), 7.0, device=device), rows(device), out=rows(device, seed=9)
     ),
     "all.dim": lambda device: torch.all(rows(device) > -9, dim=-1, keepdim=True),
 }
 
 MADE = {
     "fill_": changed(lambda operand: operand.fill_(3)),
-    "fill_ with a number of the device": changed(lambda x: x.fill_(torch.tensor(3.0, device=x.device))),
+    "fill_ with a number of the device": changed(lambda x: x.fill_(torch.full((), 3.0, device=x.device))),
     "normal_": lambda device: torch.isnan(rows(device).normal_()),
     "randn_like": lambda device: torch.isnan(torch.randn_like(rows(device))),
     "ones_like": lambda device: torch.ones_like(rows(device)),
@@ -129,7 +130,7 @@ MADE = {
     "clone of a transposed one": lambda device: heads(device).transpose(1, 2).clone(),
     "contiguous": lambda device: heads(device).transpose(1, 2).contiguous(),
     "copy_": changed(lambda operand: operand.copy_(rows(operand.device, seed=2))),
-    "copy_ from the CPU": changed(lambda operand: operand.copy_(rows("cpu", seed=2))),
+    "copy_ from the CPU": changed(lambda operand: operand.copy_(rows("cpu", seed=2), non_blocking=True)),
     "conversion": lambda device: rows(device).to(torch.float64),
     "detach": lambda device: rows(device, requires_grad=True).detach(),
     "alias": lambda device: aten.alias(rows(device)),
@@ -139,7 +140,7 @@ MADE = {
     "native_dropout": lambda device: torch.native_dropout(rows(device), 1.0, True),
     "gradient of dropout": derived(lambda x: F.dropout(x, 1.0), rows),
     "embedding": lambda device: F.embedding(
-        torch.nested.nested_tensor([torch.tensor([1, 5]), torch.tensor([0, 2, 2])], device=device),
+        torch.nested.nested_tensor([torch.tensor([1, 5]), torch.tensor([0, 2, 2])]).to(device, non_blocking=True),
         numbers(device, 6, 4),
     ),
     "as_nested_tensor": lambda device: torch.nested.as_nested_tensor([numbers(device, 2, 3), numbers(device, 3, 3)]),
@@ -148,7 +149,9 @@ MADE = {
     ),
     "no components": lambda device: torch.nested.nested_tensor([], device=device).relu(),
     "components without elements": lambda device: nested(device, (0, 4), (0, 4)).relu(),
-    "numbers as components": lambda device: torch.nested.nested_tensor([1.0, 2.0, 3.0], device=device) * 2,
+    "numbers as components": lambda device: (
+        torch.nested.nested_tensor([1.0, 2.0, 3.0]).to(device, non_blocking=True) * 2
+    ),
 }
 
 SHAPES = {
@@ -267,7 +270,7 @@ PADDED = {
 
 def attention(device, **options):
     torch.manual_seed(0)
-    module = nn.MultiheadAttention(8, 2, batch_first=True).to(device).eval()
+    module = nn.MultiheadAttention(8, 2, batch_first=True).to(device, non_blocking=True).eval()
     operand = nested(device, (2, 8), (3, 8))
     with torch.no_grad():
         return module(operand, operand, operand, **options)[0]
@@ -275,7 +278,7 @@ def attention(device, **options):
 
 def encoder_layer(device, **options):
     torch.manual_seed(0)
-    module = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options).to(device).eval()
+    module = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options).to(device, non_blocking=True).eval()
     with torch.no_grad():
         return module(nested(device, (2, 8), (3, 8)))
 

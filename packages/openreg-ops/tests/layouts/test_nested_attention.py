@@ -32,7 +32,7 @@ def rows(device, lengths, *shape, seed, dtype=torch.float32):
 
 
 def starts(lengths, device=DEVICE):
-    return torch.tensor([0, *itertools.accumulate(lengths)], device=device)
+    return torch.tensor([0, *itertools.accumulate(lengths)]).to(device, non_blocking=True)
 
 
 def ragged(values, offsets, lengths):

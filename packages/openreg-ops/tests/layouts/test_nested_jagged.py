@@ -108,13 +108,15 @@ def test_copied_pickled_saved_and_printed(tmp_path):
 
 
 @pytest.mark.no_sync(strict=True)
-def test_layers_of_a_model_never_wait_for_the_device():
+def test_layers_of_a_model_never_wait_for_the_device(allow_sync):
     """No size of a layer depends on the data where the tensor knows its shortest and longest component."""
     torch.manual_seed(0)
-    x = jagged(DEVICE, 8)
-    model = torch.nn.Sequential(
-        torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Dropout(0.1), torch.nn.Linear(16, 8)
-    ).to(DEVICE)
+    with allow_sync():
+        x = jagged(DEVICE, 8)
+        model = torch.nn.Sequential(
+            *(torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Dropout(0.1)),
+            torch.nn.Linear(16, 8),
+        ).to(DEVICE)
     model(x).to_padded_tensor(0.0).square().mean().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
