@@ -124,7 +124,7 @@ def test_the_context_says_for_what_stacks_are_kept(context, kept):
 def test_the_parameters_are_those_of_cuda_in_their_order(name):
     ours, cudas = (inspect.signature(getattr(module, name)) for module in (openreg.memory, torch.cuda.memory))
     given = [(one.name, one.default) for one in cudas.parameters.values()]
-    # The last one of _record_memory_history() came with torch 2.15.
+    # The last two of _record_memory_history() came with torch 2.15.
     assert [(one.name, one.default) for one in ours.parameters.values()][: len(given)] == given
 
 
@@ -135,6 +135,8 @@ def test_options_that_nothing_here_records_are_refused(tmp_path):
     for option in ("compile_context", "global_record_annotations", "record_pinned_host_memory"):
         with pytest.raises(NotImplementedError, match=f"_record_memory_history: {option}=True is not supported"):
             record(**{option: True})
+    with pytest.raises(NotImplementedError, match="_record_memory_history: record_cuda=False is not supported"):
+        record(record_cuda=False)
     for call in (openreg.memory._snapshot, openreg.memory._dump_snapshot):
         with pytest.raises(NotImplementedError, match="augment_with_fx_traces=True is not supported"):
             call(augment_with_fx_traces=True)

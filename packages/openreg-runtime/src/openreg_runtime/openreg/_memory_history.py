@@ -36,6 +36,7 @@ def _record_memory_history(
     global_record_annotations: bool = False,
     skip_actions: Sequence[str] | None = None,
     record_pinned_host_memory: bool = False,
+    record_cuda: bool = True,
 ) -> None:
     """Starts or stops recording actions of the allocator (source: ``torch.cuda.memory._record_memory_history``).
 
@@ -50,12 +51,15 @@ def _record_memory_history(
     - ``skip_actions``: the kinds of actions that are not recorded.
     - ``compile_context``, ``global_record_annotations``, ``record_pinned_host_memory``: True raises
       NotImplementedError, because the allocator records none of them.
+    - ``record_cuda``: means this device's allocator, as CUDA's function means CUDA's. False raises NotImplementedError,
+      because nothing else is recorded.
 
     Raises ValueError for any other value; the message names the accepted ones.
     """
     _refuse("_record_memory_history", "compile_context", compile_context)
     _refuse("_record_memory_history", "global_record_annotations", global_record_annotations)
     _refuse("_record_memory_history", "record_pinned_host_memory", record_pinned_host_memory)
+    _refuse("_record_memory_history", "record_cuda", record_cuda, supported=True)
     _check("enabled", enabled, (None, "state", "all"))
     _check("context", context, tuple(_CONTEXTS))
     _check("stacks", stacks, ("python", "all"))
@@ -140,7 +144,7 @@ def _check(name: str, value: object, accepted: tuple[object, ...]) -> None:
         raise ValueError(f"_record_memory_history: expected {name} to be one of {expected}, but got {value!r}")
 
 
-def _refuse(function: str, name: str, value: bool) -> None:
-    """Raises NotImplementedError for an option of ``torch.cuda.memory`` that this device has not."""
-    if value:
+def _refuse(function: str, name: str, value: bool, supported: bool = False) -> None:
+    """Raises NotImplementedError for a value of an option of ``torch.cuda.memory`` that this device has not."""
+    if value != supported:
         raise NotImplementedError(f"{function}: {name}={value!r} is not supported on openreg devices; leave out {name}")
