@@ -299,6 +299,8 @@ def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_
     header = "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h"
     assert found == {"openreg-ops/csrc/module.cpp": 9, header: 2, "aten/native.cpp": 1000}
     assert trace.repository_files(found, PACKAGES) == {ADD: 9, LAUNCH: 2}
+    in_place = {"openreg_ops/build/cp311-cp311-linux_x86_64/openreg_runtime/include/openreg/runtime/launch.h": 3}
+    assert trace.repository_files(in_place, PACKAGES) == {LAUNCH: 3}
     with pytest.raises(SystemExit):
         callgrind.instructions_by("fl=without a number", callgrind.BY_FILE)
     assert "fl=without a number" in capsys.readouterr().err
