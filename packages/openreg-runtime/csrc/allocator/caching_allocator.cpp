@@ -102,11 +102,10 @@ c10::DeviceIndex& last_device() {
 void* allocate_on(c10::DeviceIndex index, size_t size) {
   refuse_inside_callback("the caching allocator's allocate");
   DeviceAllocatorState& device = allocator_state(index);
-  std::optional<MemoryHistory::ContextGatherGuard> gathering;
-  if (C10_UNLIKELY(MemoryObserverList::exist())) {  // the history is an observer, too
+  if (C10_UNLIKELY(MemoryObserverList::exist())) {
     call_before_memory();
-    gathering.emplace(device.history, RecordContext::STATE);
   }
+  const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::STATE);
   const size_t red_zone = tool_hook_state().red_zone.load(std::memory_order_acquire);
   const size_t block_size = block_size_for(size, red_zone);
   const AllocParams request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
@@ -129,11 +128,10 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
 
 bool release_on(c10::DeviceIndex index, void* address) {
   DeviceAllocatorState& device = allocator_state(index);
-  std::optional<MemoryHistory::ContextGatherGuard> gathering;
   if (C10_UNLIKELY(MemoryObserverList::exist())) {
     call_before_memory();
-    gathering.emplace(device.history, RecordContext::ALL, address);
   }
+  const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL, address);
   if (!device.cache.release(address)) {
     return false;
   }
