@@ -40,8 +40,9 @@ LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
 def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
     """Returns the counts of files of the repository, by their paths in it, without generated files.
 
-    In a wheel, the name of a source is `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map). Callgrind may
-    put the folder of the build in front of it, which is `openreg_ops/build/...`, so the last name of a project counts.
+    In a wheel, the name of a source is `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map). Callgrind
+    may put the folder of the build in front of it, which is `openreg_ops/build/...`, so the last name of a project
+    counts.
     """
     folders = {name: package.folder for package in packages.values() for name in (package.name, package.import_name)}
     folders["openreg_driver"] = ROOT / DRIVER
