@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -100,7 +101,8 @@ def test_a_backend_with_little_gets_a_whole_scorecard(kit, tmp_path):
 def test_random_calls_repeat_by_their_seed(kit):
     one = kit("fuzz", "--device", "openreg", "--seed", "1234", "--count", "3")
     assert one.returncode == 0, one.stdout + one.stderr
-    assert "from seed 1234\n3 calls, 0 failures" in one.stdout
+    # Of the calls that the seed draws from a release's table, some may decline their operands.
+    assert re.search(r"from seed 1234\n[1-3] calls?, 0 failures", one.stdout), one.stdout
 
 
 def test_random_calls_that_were_not_made_are_not_counted_and_are_a_problem_if_there_is_no_other(kit):
