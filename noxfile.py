@@ -197,7 +197,7 @@ def build_guide(session: nox.Session, *options: str) -> PackageSession:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the guide into build/site, warnings being errors, and run every example on its pages."""
-    # Whether a timeline shows what its page says depends on the machine's speed and load: the session `timelines`.
+    # Whether a timeline shows what its page says depends on the machine's speed. The session `timelines` checks it.
     here = build_guide(session, "-D", "timeline_unshown=draw")
     here.run(
         "pytest",
@@ -208,7 +208,7 @@ def docs(session: nox.Session) -> None:
 
 def published() -> list[str]:
     """Return the options of Sphinx for a guide that is published. GitHub tells a workflow where the repository is."""
-    # A picture that does not show what its page says is published, too: for that the session `timelines` fails.
+    # A picture is published even if it does not show what its page says, which the session `timelines` checks.
     options = ["-D", "timeline_unshown=draw", "-A", f"releases={','.join(torch_release.SUPPORTED)}"]
     if "GITHUB_REPOSITORY" in os.environ:
         repository = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"

@@ -42,7 +42,8 @@ def unchanged(node):
     """Leaves an operator to Inductor, whose lowering is right for the CPU."""
 
 
-# What is replaced, by what, the case that fails, and Inductor's error, or None where results differ.
+# Each row has what is replaced, by what, the case that fails, and the error that Inductor raises, or None if results
+# differ.
 MISTAKES = {
     "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers", "CppCompileError"),
     "fused as for a GPU": (

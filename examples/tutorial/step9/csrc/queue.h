@@ -21,7 +21,7 @@ class Queue {
 
   // Appends a task and returns its ticket. Tickets count up. With POCKET_LAUNCH_BLOCKING=1 it waits for the task.
   uint64_t push(std::function<void()> task);
-  // The same without ever waiting, for threads that may run tasks themselves.
+  // Same as push(), except that it never waits, because threads that run tasks themselves call it, too.
   uint64_t append(std::function<void()> task);
   // Returns true if the task of this ticket is done.
   bool is_done(uint64_t ticket);

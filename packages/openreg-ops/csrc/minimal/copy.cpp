@@ -108,11 +108,13 @@ void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10
 constexpr const char* kWaitingCopy = "a copy between openreg and the host that waits (.cpu(), .to(), printing)";
 
 // Enqueues a copy between host and device, after which the host waits for the stream if `waits` is true. Then a large
-// copy runs on all threads of the compute engine. Otherwise it would delay kernels of other streams.
-void enqueue_copy_with_host(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream, bool waits) {
+// copy runs on all threads of the compute engine. Otherwise it would delay kernels of other streams. `plain` is what
+// is_plain() returns for the two.
+void enqueue_copy_with_host(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream, bool plain,
+                            bool waits) {
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
   const bool parallel = waits && source.nbytes() >= kParallelCopy;
-  if (is_plain(source, destination) && !parallel) {
+  if (plain && !parallel) {
     copy_bytes(source, destination, stream);
   } else {
     launch_copy(source, destination, stream, waits);
@@ -125,7 +127,8 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const c10::Stream stream = runtime::current_stream(device.get_device());
   const bool pinned = runtime::is_pinned(host.storage().data());
   // The driver stages the bytes of a small pageable source, so the call need not block until they are copied.
-  const bool stageable = is_plain(source, destination) && !is_on_device(source) && !pinned;
+  const bool plain = is_plain(source, destination);
+  const bool stageable = plain && !is_on_device(source) && !pinned;
   const bool waits = !stageable && !(non_blocking && pinned);
   if (waits) {
     runtime::check_stream_not_capturing(kWaitingCopy, stream);
@@ -135,7 +138,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   if (waits || !non_blocking) {
     runtime::warn_or_error_on_sync(kName, stream.device());
   }
-  enqueue_copy_with_host(source, destination, stream, waits);
+  enqueue_copy_with_host(source, destination, stream, plain, waits);
   if (pinned) {
     runtime::host_allocator().record_event(host.storage().mutable_data(), host.storage().data_ptr().get_context(),
                                            stream);
