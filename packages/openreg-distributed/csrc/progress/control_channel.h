@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace openreg::distributed {
+
+// What close() does with the transport: the c10d backend that moves the bytes between the ranks of a group (Gloo).
+enum class TransportEnd : uint8_t {
+  kNone,        // Its transfers continue.
+  kSoon,        // Incomplete transfers fail soon afterwards.
+  kAfterPeers,  // The same, but not before the peers have received the last messages. A peer has two seconds for that.
+};
 
 // Carries control messages (messages about operations, without their data; control_message.h) between the ranks of a
 // group, in order for each pair of ranks. A message is a string of encode(). Thread-safe.
@@ -21,10 +29,9 @@ class ControlChannel {
   // follow the message in the returned string; decode() ignores them. At most one thread receives from a peer. Throws
   // std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Closes the channel on this rank, and makes all blocked calls return. If `ends_transport` is true, transfers of the
-  // group's transport, the c10d backend that moves the bytes between ranks (Gloo), that are still incomplete fail soon
-  // afterwards.
-  virtual void close(bool ends_transport) noexcept = 0;
+  // Closes the channel on this rank, and makes all blocked calls return. Of several calls, the last value of `end` in
+  // its order counts.
+  virtual void close(TransportEnd end) noexcept = 0;
 };
 
 }  // namespace openreg::distributed

@@ -284,7 +284,7 @@ void ProgressEngine::leave() {
     end(reason, true);
   }
   if (control_channel_ != nullptr) {
-    control_channel_->close(outstanding() != 0);
+    control_channel_->close(outstanding() != 0 ? TransportEnd::kSoon : TransportEnd::kNone);
   }
 }
 
@@ -340,7 +340,7 @@ void ProgressEngine::notify_peers(ControlMessage::Kind kind, const std::string& 
       control_channel_->try_send(peer, messages.front());
     }
   }
-  control_channel_->close(true);
+  control_channel_->close(TransportEnd::kAfterPeers);
 }
 
 void ProgressEngine::start_readers() {
@@ -405,7 +405,7 @@ void ProgressEngine::on_message(int peer, std::string_view encoded) {
     // Operations that the transport has may still succeed, because the peer may have completed them. Otherwise the
     // peer's connections, which close a little later, end them.
     end("ended because " + problem + kAdvice, false);
-    control_channel_->close(true);
+    control_channel_->close(TransportEnd::kSoon);
     if (status == OperationStatus::kFailed) {
       on_failure_();
     }
@@ -494,7 +494,7 @@ void ProgressEngine::wait_closed() {
   // For callers that keep an operation longer than the group.
   refuse(OperationStatus::kAborted, "the group was destroyed; make a new one with init_process_group()");
   if (control_channel_ != nullptr) {
-    control_channel_->close(false);
+    control_channel_->close(TransportEnd::kNone);
   }
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [&] { return users_ == 0; });

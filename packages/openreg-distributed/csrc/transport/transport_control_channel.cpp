@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 
 #include "progress/control_message.h"
 
@@ -18,11 +19,21 @@ namespace {
 constexpr size_t kWindow = 64;
 // A timeout that stands for none.
 constexpr std::chrono::hours kForever{24 * 365};
-// The time that the last control messages have to arrive before the connections are closed.
+// The time in which control messages that are under way arrive, before the connections are closed.
 constexpr std::chrono::milliseconds kGrace{100};
+// The time in which a peer receives the last messages and closes its connections, also on a busy machine.
+constexpr std::chrono::seconds kPeerGrace{2};
 
 at::Tensor buffer_of(size_t size) {
   return at::empty({static_cast<int64_t>(size)}, at::TensorOptions(c10::kByte));
+}
+
+// Returns true if no message of the same rank follows.
+bool is_last(const std::string& encoded) {
+  std::vector<ControlMessage> messages;
+  decode(encoded, messages);
+  return !messages.empty() && (messages.back().kind == ControlMessage::Kind::kFailure ||
+                               messages.back().kind == ControlMessage::Kind::kAbort);
 }
 
 }  // namespace
@@ -73,23 +84,29 @@ std::optional<std::string> TransportControlChannel::receive(int peer) {
   if (inbox.work == nullptr) {
     expect(inbox, peer);
   }
-  const WorkPtr work = inbox.work;
-  const at::Tensor bytes = inbox.bytes;
-  const bool came = wait_for(work);
-  if (!came) {
-    if (ends_transport()) {
-      end_transport(inbox, peer);
-    }
+  if (!wait_for(inbox.work)) {
+    end_transport(inbox, peer);
     return std::nullopt;
   }
-  expect(inbox, peer);  // Posts the receive of the next message before this one is used.
-  return std::string(static_cast<const char*>(bytes.const_data_ptr()), kLongestMessage);
+  return take(inbox, peer);
 }
 
 void TransportControlChannel::expect(Inbox& inbox, int peer) {
   inbox.bytes = buffer_of(kLongestMessage);
   std::vector<at::Tensor> tensors{inbox.bytes};
+  inbox.work = nullptr;
   inbox.work = transport_.recv(tensors, peer, kTag);
+}
+
+std::string TransportControlChannel::take(Inbox& inbox, int peer) {
+  std::string message(static_cast<const char*>(inbox.bytes.const_data_ptr()), kLongestMessage);
+  inbox.is_last = is_last(message);
+  try {
+    expect(inbox, peer);  // Before the message is used, so that the next one finds a receive.
+  } catch (const std::exception&) {
+    // The peer has closed its connections after this message. The next call throws.
+  }
+  return message;
 }
 
 bool TransportControlChannel::wait_for(const WorkPtr& work) {
@@ -114,25 +131,32 @@ bool TransportControlChannel::wait_for(const WorkPtr& work) {
   }
 }
 
-void TransportControlChannel::close(bool ends_transport) noexcept {
+void TransportControlChannel::close(TransportEnd end) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
-  ends_transport_ = ends_transport_ || ends_transport;
+  end_ = std::max(end_, end);
   for (const WorkPtr& work : waiting_) {
     work->abort();
   }
 }
 
-bool TransportControlChannel::ends_transport() {
+TransportEnd TransportControlChannel::end() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ends_transport_;
+  return end_;
 }
 
 // Gloo has no function that closes the connections of a group. A wait that times out closes them, which ends all
-// transfers over them.
+// transfers over them. A wait also ends, by an exception, when the peer has closed its own.
 void TransportControlChannel::end_transport(Inbox& inbox, int peer) {
-  while (inbox.work->wait(kGrace)) {
-    expect(inbox, peer);
+  if (end() == TransportEnd::kNone) {
+    return;
+  }
+  const bool awaits_peer = end() == TransportEnd::kAfterPeers;
+  while (inbox.work->wait(awaits_peer && !inbox.is_last ? kPeerGrace : kGrace)) {
+    take(inbox, peer);
+    if (inbox.work == nullptr) {
+      return;  // The peer has closed its connections.
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "progress/control_channel.h"
@@ -25,7 +26,7 @@ class TransportControlChannel final : public ControlChannel {
   void send(int peer, const std::string& message) override;
   void try_send(int peer, const std::string& message) noexcept override;
   std::optional<std::string> receive(int peer) override;
-  void close(bool ends_transport) noexcept override;
+  void close(TransportEnd end) noexcept override;
 
  private:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
@@ -38,19 +39,22 @@ class TransportControlChannel final : public ControlChannel {
 
   // The posted receive from a peer, used by the thread that receives from it.
   struct Inbox {
-    WorkPtr work;
+    WorkPtr work;  // Null before the first receive, and if the transport has rejected one.
     at::Tensor bytes;
+    bool is_last = false;  // True if the newest message was the last one of the peer.
   };
 
   // Passes a message to the transport. The caller holds the mutex of `outbox`.
   void hand_over(Outbox& outbox, int peer, const std::string& message);
-  // Posts the receive of the next message.
+  // Posts the receive of the next message. Throws std::exception if the peer has exited.
   void expect(Inbox& inbox, int peer);
+  // Returns the message that has arrived, and posts the receive of the next one.
+  std::string take(Inbox& inbox, int peer);
   // Blocks until a work is complete. Returns false if the channel is closed.
   bool wait_for(const WorkPtr& work);
-  // Returns true if close() was called with `ends_transport`.
-  bool ends_transport();
-  // Closes the connections of the transport to all peers, which makes its transfers fail.
+  // Returns what close() has to do with the transport; kNone before it was called.
+  TransportEnd end();
+  // Closes the connections of the transport to all peers, unless end() is kNone, which makes its transfers fail.
   void end_transport(Inbox& inbox, int peer);
 
   c10d::Backend& transport_;
@@ -59,7 +63,7 @@ class TransportControlChannel final : public ControlChannel {
   std::mutex mutex_;              // Guards the following members.
   std::vector<WorkPtr> waiting_;  // The works for which threads wait in wait_for().
   bool closed_ = false;
-  bool ends_transport_ = false;
+  TransportEnd end_ = TransportEnd::kNone;
 };
 
 }  // namespace openreg::distributed

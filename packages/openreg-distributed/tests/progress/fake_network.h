@@ -297,8 +297,8 @@ class FakeControlChannel final : public distributed::ControlChannel {
     }
     return message;
   }
-  void close(bool ends_transport) noexcept override {
-    ends_transport_ = ends_transport_ || ends_transport;
+  void close(distributed::TransportEnd end) noexcept override {
+    ends_transport_ = ends_transport_ || end != distributed::TransportEnd::kNone;
     closed_ = true;
     network_.wake();
   }
