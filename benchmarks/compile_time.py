@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 
-from model_names import MODELS
+from names import MODELS
 from processes import run_script, turn
 from results import Family
 

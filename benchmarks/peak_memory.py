@@ -5,7 +5,7 @@ import argparse
 import json
 
 from _platform import peak_memory
-from model_names import MODELS
+from names import MODELS
 from processes import run_script, turn
 from results import Family
 

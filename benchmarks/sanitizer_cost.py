@@ -9,7 +9,7 @@ import statistics
 import timeit
 
 import torch
-from model_names import MODELS
+from names import MODELS
 from workloads.training import training
 
 LIMITS = {"MLP": 2.0, "encoder": 1.2}  # of the ratio

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workloads of single operators, from four elements, which measure the call, to millions, which measure the kernel."""
+"""Workloads of single operators, from 64 x 64 to 2048 x 2048 elements."""
 
 from collections.abc import Callable
 
@@ -98,8 +98,6 @@ def sized(operation: str, make: Callable[[int], Callable[[torch.device], Call]],
 
 
 WORKLOADS = [
-    Workload("add 4 elements, until return", add(4), until_return=True),
-    Workload("add 4 elements", add(4)),
     parallel("add 128 K elements"),
     parallel("add 128 K elements after CPU work", disturb=parallel_work_on_the_host),
     parallel("add 128 K elements after a second device", disturb=work_on_another_device, on_cpu=False),
