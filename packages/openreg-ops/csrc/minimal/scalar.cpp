@@ -20,24 +20,32 @@ namespace openreg::ops {
 
 namespace {
 
-at::Scalar local_scalar_dense(const at::Tensor& self) {
-  TORCH_CHECK(self.numel() > 0, "Tensor.item(): a Tensor with 0 elements cannot be converted to Scalar");
-  runtime::check_storage("Tensor.item()", self);
-  at::Scalar result;
+constexpr const char* kItem = "Tensor.item()";
+
+// Copies the bytes of the first element to `value`, which is pageable memory. Blocks while tasks of the current stream
+// are not complete.
+void read_first(const at::Tensor& self, void* value, size_t bytes) {
   const c10::Stream current = runtime::current_stream(self.get_device());
-  runtime::check_stream_not_capturing("Tensor.item()", current);
+  const orStream_t stream = runtime::native_handle(current);
+  const void* const address = self.const_data_ptr();
+  orError_t status = orTryMemcpyToHost(value, address, bytes, stream);
+  if (status == orErrorNotReady) {
+    runtime::check_stream_not_capturing(kItem, current);
+    const runtime::HostWait wait;
+    const runtime::CallReasonGuard reason(runtime::CallReason::kWait);
+    status = orMemcpyAsync(value, address, bytes, orMemcpyDeviceToHost, stream);
+  }
+  OPENREG_CHECK(status);
+}
+
+at::Scalar local_scalar_dense(const at::Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, kItem, ": a Tensor with 0 elements cannot be converted to Scalar");
+  runtime::check_storage(kItem, self);
+  runtime::warn_or_error_on_sync(kItem, self.device());
+  at::Scalar result;
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
-                   const orStream_t stream = runtime::native_handle(current);
-                   runtime::warn_or_error_on_sync("Tensor.item()", current.device());
-                   orError_t status = orSuccess;
-                   {
-                     // The host variable is pageable memory, so the copy blocks until the stream's tasks are complete.
-                     const runtime::HostWait wait;
-                     const runtime::CallReasonGuard reason(runtime::CallReason::kWait);
-                     status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
-                   }
-                   OPENREG_CHECK(status);
+                   read_first(self, &value, sizeof(value));
                    result = to_scalar(value);
                  }),
                  AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),

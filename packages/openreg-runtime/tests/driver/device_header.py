@@ -367,6 +367,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orLaunchKernelWithOperands": (c_int, (c_void_p, POINTER(Kernel), c_void_p, c_size_t)),
     "orOperandsWanted": (c_int, ()),
     "orSetEnqueueHook": (c_int, (c_void_p,)),
+    "orTryMemcpyToHost": (c_int, (c_void_p, c_void_p, c_size_t, c_void_p)),
     "orTryLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
     "orTryLaunchKernelWithOperands": (c_int, (c_void_p, POINTER(Kernel), c_void_p, c_size_t)),
     "orSubscribe": (c_int, (c_void_p, c_void_p, c_void_p)),

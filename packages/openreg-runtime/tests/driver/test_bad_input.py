@@ -152,6 +152,17 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_STREAMS, HANDLE, (HOST, DEV, 1, 4)),
         *each(BAD_STREAMS, HANDLE, (DEV, PIN, 0, 4)),
     ],
+    "orTryMemcpyToHost": [
+        ((None, DEV, 1, STREAM), VALUE),
+        ((HOST, None, 1, STREAM), VALUE),
+        ((HOST, FREED, 1, STREAM), POINTER),
+        ((HOST, INSIDE, 4096, STREAM), POINTER),
+        ((HOST, DEV, HUGE, STREAM), POINTER),
+        ((HOST, HOST, 1, STREAM), DIRECTION),
+        ((DEV, DEV, 1, STREAM), DIRECTION),
+        *each(BAD_STREAMS, HANDLE, (HOST, DEV, 1)),
+        *each(BAD_STREAMS, HANDLE, (HOST, DEV, 0)),
+    ],
     "orMemset": [
         *each((None, *NOT_ALLOCATED), POINTER, (), (0, 1)),
         ((DEV, 0, 4097), POINTER),

@@ -71,6 +71,7 @@ REFUSED = {
     "orSemaphoreGetValue": (semaphore, out), "orStreamWaitSemaphore": (stream, semaphore, 1),
     "orSubscribe": (ctypes.byref(ended.table), None, out),
     "orLaunchKernelWithOperands": (stream, ctypes.byref(kernel), None, 0),
+    "orTryMemcpyToHost": (b"x", address, 1, stream),
     "orTryLaunchKernel": (stream, ctypes.byref(kernel)),
     "orTryLaunchKernelWithOperands": (stream, ctypes.byref(kernel), None, 0),
 }

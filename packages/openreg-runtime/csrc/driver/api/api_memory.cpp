@@ -12,6 +12,8 @@ namespace {
 
 // In bytes. A pageable source up to this size is copied into a buffer of the task, so that the call does not block.
 constexpr size_t kStagingLimit = size_t{64} << 10;
+// In bytes. A copy of this size takes about as long as locking the scheduler's mutex, so that it may hold the mutex.
+constexpr size_t kTryCopyLimit = size_t{4} << 10;
 
 enum class MemoryKind { kPageable, kPinned, kDevice };
 
@@ -103,6 +105,25 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
     driver.scheduler.submit(stream, task, lock);
     staging.release();  // the task owns it now
   }
+}
+
+orError_t try_copy_to_host(void* dst, const void* src, size_t count, orStream_t handle) {
+  Driver& driver = Driver::get();
+  if (count == 0) {
+    check_stream(driver, handle);
+    return orSuccess;
+  }
+  check_pointer(dst, "dst");
+  check_pointer(src, "src");
+  // It makes no difference here whether host memory is pinned.
+  const auto destination_kind = driver.space.owner(dst) < 0 ? MemoryKind::kPageable : MemoryKind::kDevice;
+  const ResolvedAddress source = resolve(driver, src, count);
+  check_direction({destination_kind, dst}, source, orMemcpyDeviceToHost);
+  const Lock lock = driver.scheduler.lock();
+  Stream& stream = driver.scheduler.stream(handle, lock);
+  const bool copied =
+      count <= kTryCopyLimit && driver.scheduler.try_copy(stream, {dst, source.address, count, nullptr}, lock);
+  return copied ? orSuccess : orErrorNotReady;
 }
 
 // Throws Error(orErrorInvalidDevicePointer) unless all bytes are memory of `device`. `name` is that of the argument.
@@ -284,6 +305,10 @@ orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind k
     enqueue_copy(dst, src, count, kind, stream, false);
     return orSuccess;
   });
+}
+
+orError_t orTryMemcpyToHost(void* dst, const void* src, size_t count, orStream_t stream) {
+  return guarded(__func__, [&] { return try_copy_to_host(dst, src, count, stream); });
 }
 
 orError_t orMemset(void* devPtr, int value, size_t count) {

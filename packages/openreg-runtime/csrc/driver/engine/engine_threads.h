@@ -40,6 +40,8 @@ class EngineThreads {
   void pause(Lock& lock);
   // Ends one pause(). Pauses of several threads may overlap; engines continue after the last resume().
   void resume();
+  // Returns true between pause() and resume().
+  bool is_paused() const { return pauses_ > 0; }
   // Returns true if a host thread may call run_on_caller() now: the engine is not paused, and has nothing to do.
   bool is_free(const Engine& engine) const { return pauses_ == 0 && !engine.is_running() && engine.ready().empty(); }
   // Executes and completes the stream's head, a copy, on the calling host thread in the place of the engine's own,

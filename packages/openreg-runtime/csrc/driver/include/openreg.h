@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 /* The version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1005
+#define OPENREG_API_VERSION 1006
 /* The greatest value of OPENREG_DEVICE_COUNT. */
 #define OPENREG_MAX_DEVICES 64
 
@@ -167,13 +167,11 @@ typedef struct orSubscription* orSubscription_t;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------- */
 
-/* Returns the name of a code, such as "orErrorInvalidDevice", in static storage. Never fails. */
+/* Return the name of a code, such as "orErrorInvalidDevice", and a description, in static storage. Never fail. */
 OPENREG_API const char* orGetErrorName(orError_t error);
-/* Returns a description of a code, in static storage. Never fails. */
 OPENREG_API const char* orGetErrorString(orError_t error);
-/* Returns the calling thread's last failure and clears it. Later calls still report the sticky error of a device. */
+/* Return the calling thread's last failure. The first function clears it; the sticky error of a device stays. */
 OPENREG_API orError_t orGetLastError(void);
-/* Same as orGetLastError(), except that it clears nothing. */
 OPENREG_API orError_t orPeekAtLastError(void);
 /* Returns the text of the calling thread's last failure, cleared or not, or "". Valid until its next failing call. */
 OPENREG_API const char* orGetLastErrorMessage(void);
@@ -257,6 +255,10 @@ OPENREG_API orError_t orMemcpy(void* dst, const void* src, size_t count, orMemcp
  * complete. With pageable host memory the call may block: it reads a source, and writes a destination, before it
  * returns. A capturing stream rejects it with orErrorStreamCaptureUnsupported, which invalidates the capture. */
 OPENREG_API orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t stream);
+/* Same as orMemcpyAsync() from the device to pageable memory, except that it does nothing and returns orErrorNotReady
+ * unless it can copy at once: for more than 4096 bytes, while a task of the stream is not complete, and while copies
+ * are recorded, observed, deferred or made to fail. Other errors of its arguments take precedence. */
+OPENREG_API orError_t orTryMemcpyToHost(void* dst, const void* src, size_t count, orStream_t stream);
 /* Same as orMemsetAsync() on the current device's default stream, except that it blocks until the fill is complete. */
 OPENREG_API orError_t orMemset(void* devPtr, int value, size_t count);
 /* Enqueues a fill of device memory, inside one allocation, with the low byte of `value`. */
@@ -389,20 +391,18 @@ typedef struct orOperand {
 OPENREG_API int orOperandsWanted(void);
 typedef void (*orEnqueueHook_t)(void);
 /* Sets the process's only enqueue hook, or removes it if null. A thread calls the hook before it enqueues a copy, a
- * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then (it
- * is not in a callback), so the hook may acquire Python's GIL, for example to capture the stack that `submit` cannot.
- * The hook must neither throw nor call this API. A call of the previous one may last longer. Needs no device. */
+ * fill, a graph, or a kernel after orOperandsWanted() returned 1. It holds no lock of the device then, so the hook may
+ * acquire Python's GIL, for example to capture the stack that `submit` cannot. The hook must neither throw nor call
+ * this API. A call of the previous one may last longer. Needs no device. */
 OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 /* Same as orLaunchKernel(), except that observers see the operands, which are all that the kernel reads and writes. A
  * `count` of 0 declares that it accesses nothing. Copies the operands. */
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
                                                  size_t count);
-/* Same as orLaunchKernel(), except that it does nothing and returns orErrorNotReady where that could block: while the
- * stream is full, with OPENREG_LAUNCH_BLOCKING outside of a capture, and while so many tasks are deferred that a launch
- * runs some. Other errors take precedence. A caller with a lock that others may need, such as the GIL, releases it and
- * calls orLaunchKernel(). A repeated try may never succeed, because deferred tasks run only while a thread blocks. */
+/* Same as the functions without Try, but do nothing and return orErrorNotReady where those could block: while the
+ * stream is full, with OPENREG_LAUNCH_BLOCKING outside of a capture, and while deferred tasks have to run first, which
+ * no try does. Other errors take precedence. A caller with a lock such as the GIL releases it, then calls those. */
 OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
-/* Same as orTryLaunchKernel(), except that it has the operands of orLaunchKernelWithOperands(). */
 OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
                                                     const orOperand* operands, size_t count);
 typedef void (*orHostFunction_t)(void* user_data);

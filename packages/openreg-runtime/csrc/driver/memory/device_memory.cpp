@@ -61,6 +61,7 @@ void DeviceMemory::release(void* address) {
     shared_.erase(entry);
   }
   used_.erase(it);
+  releases_.fetch_add(1, std::memory_order_release);
   // The lock is released because the system reclaims pages one by one. Meanwhile the range still counts as allocated,
   // but lookups do not find it.
   lock.unlock();
@@ -137,12 +138,28 @@ void DeviceMemory::withdraw_shared() noexcept {
 }
 
 bool DeviceMemory::contains(const void* address, size_t size) const {
-  if (offset_of(address) >= capacity_) {
+  // The allocation that the calling thread has found last. Most copies are within it, and take no lock then.
+  struct Found {
+    const DeviceMemory* memory;
+    uint64_t releases;  // while the memory has as many, the allocation exists
+    size_t offset;
+    size_t size;
+  };
+  thread_local Found last{};
+  const size_t offset = offset_of(address);
+  if (offset >= capacity_) {
     return imports_.contains(address, size);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = find_around(address);
-  return found != used_.end() && size <= found->second - (offset_of(address) - found->first);
+  const uint64_t releases = releases_.load(std::memory_order_acquire);
+  if (last.memory != this || last.releases != releases || offset - last.offset >= last.size) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = find_around(address);
+    if (found == used_.end()) {
+      return false;
+    }
+    last = {this, releases, found->first, found->second};
+  }
+  return size <= last.size - (offset - last.offset);
 }
 
 std::pair<void*, size_t> DeviceMemory::range_of(const void* address) const {

@@ -3,8 +3,10 @@
 // that the device imports from them (IPC).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -82,6 +84,7 @@ class DeviceMemory {
   ImportWindow imports_;
   mutable std::mutex mutex_;
   std::map<size_t, size_t> used_;            // offset -> size
+  std::atomic<uint64_t> releases_{0};        // changes whenever an allocation ends
   std::map<size_t, size_t> free_by_offset_;  // offset -> size
   FreeBySize free_by_size_;
   std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // offset -> export; null while share() moves the bytes

@@ -66,13 +66,15 @@ class CommandProcessor {
   // Completes the heads of all streams in the list of completions, and advances these streams likewise.
   void settle();
 
+  // Returns true if faults are injected, so that each copy, fill and kernel has to be counted for them.
+  bool injects_faults() const { return faults_.armed(); }
   // Returns the number of tasks in all queues.
   size_t pending() const { return pending_; }
 
  private:
   uint64_t append(Stream& stream, const Task& task, const OperandSpan& operands, const GraphNodeRef& replay) {
     Task& entry = stream.queue.push(task);
-    if (faults_.armed()) [[unlikely]] {
+    if (injects_faults()) [[unlikely]] {
       inject_fault(stream, entry);
     }
     ++pending_;

@@ -91,6 +91,10 @@ class Scheduler {
   // deferred tasks. `task` must be a kernel: with launch_blocking(), the call returns false without looking at the kind
   // of task.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
+  // Executes a copy without enqueuing it, and counts it as executed. Does nothing and returns false if a task of the
+  // stream is not complete, or if the copy would be recorded, reported, deferred, skipped or made to fail. Holds the
+  // mutex meanwhile, so the copy must be short.
+  bool try_copy(Stream& stream, const Task::Copy& copy, const Lock& lock);
   // Blocks while the stream is full, so that a submit() right afterwards enqueues its task before it can release the
   // mutex. Throws as Device::check_healthy() and CaptureManager::check_valid() do. Throws
   // Error(orErrorInvalidResourceHandle) if the stream was destroyed meanwhile, and

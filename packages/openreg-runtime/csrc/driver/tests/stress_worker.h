@@ -192,7 +192,9 @@ class Worker {
     const bool to_pinned = pick(random_, 2) == 0;
     std::vector<uint32_t> pageable(to_pinned ? 0 : buffer.count);
     uint32_t* target = to_pinned ? static_cast<uint32_t*>(pinned_) : pageable.data();
-    CHECK(orMemcpyAsync(target, buffer.address, size, orMemcpyDefault, stream) == orSuccess);
+    if (to_pinned || orTryMemcpyToHost(target, buffer.address, size, stream) != orSuccess) {
+      CHECK(orMemcpyAsync(target, buffer.address, size, orMemcpyDefault, stream) == orSuccess);
+    }
     end(buffer, stream);
     if (to_pinned) {
       CHECK(orEventSynchronize(buffer.last) == orSuccess);
