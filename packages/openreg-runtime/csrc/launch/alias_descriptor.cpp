@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "launch/alias_pool.h"
+
 namespace openreg::runtime {
 
 namespace {
@@ -35,17 +37,42 @@ c10::DataPtr make_zeros(size_t nbytes) {
 
 }  // namespace
 
-const c10::Storage& AliasStorages::get(uint32_t number, void* address, size_t nbytes) {
+c10::DataPtr AliasStorages::bytes_of(void* address, size_t nbytes) const {
+  return bytes_ == Bytes::kStandIn ? make_zeros(nbytes) : c10::DataPtr(address, c10::Device(c10::DeviceType::CPU));
+}
+
+at::Tensor AliasStorages::make_tensor(uint32_t number, void* address, size_t nbytes, caffe2::TypeMeta dtype) {
   if (storages_.size() <= number) {
     storages_.resize(number + 1);
   }
   c10::Storage& storage = storages_[number];
-  if (!storage) {
-    storage = make_storage(
-        bytes_ == Bytes::kStandIn ? make_zeros(nbytes) : c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)),
-        nbytes);
+  AliasPool* const pool = bytes_ == Bytes::kOfTensor ? AliasPool::of_thread() : nullptr;
+  at::Tensor tensor = pool == nullptr ? at::Tensor() : pool->take();
+  if (!tensor.defined()) {
+    if (!storage) {
+      storage = make_storage(bytes_of(address, nbytes), nbytes);
+    }
+    return at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                    dtype);
   }
-  return storage;
+  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (!storage) {
+    storage = impl.storage();
+    storage.set_data_ptr_noswap(bytes_of(address, nbytes));
+    storage.set_nbytes(nbytes);
+  } else {
+    impl.set_storage_keep_dtype(storage);
+  }
+  if (impl.dtype() != dtype) {
+    impl.set_storage_and_dtype(storage, dtype);
+  }
+  return tensor;
+}
+
+void AliasDescriptor::recycle() noexcept {
+  if (AliasPool* const pool = AliasPool::of_thread()) {
+    pool->give(std::move(alias_));
+  }
 }
 
 at::Tensor& AliasDescriptor::make_tensor(AliasStorages& storages) {
@@ -56,8 +83,7 @@ at::Tensor& AliasDescriptor::make_tensor(AliasStorages& storages) {
     alias_ = at::detail::empty_cpu({}, c10::typeMetaToScalarType(dtype_));
     std::memcpy(alias_.mutable_data_ptr(), few_.data(), dtype_.itemsize());
   } else {
-    alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storages.get(storage_, address_, nbytes_)),
-                                                      c10::DispatchKeySet(c10::DispatchKey::CPU), dtype_);
+    alias_ = storages.make_tensor(storage_, address_, nbytes_, dtype_);
     alias_.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(geometry(), dims_),
                                                         c10::IntArrayRef(geometry() + dims_, dims_), storage_offset_);
   }

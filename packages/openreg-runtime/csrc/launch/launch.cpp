@@ -13,6 +13,7 @@
 #include "base/enqueue.h"
 #include "base/settings.h"
 #include "base/status_message.h"
+#include "launch/alias_pool.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 
@@ -34,6 +35,7 @@ struct EngineThread {
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
   NullWarningHandler silence;
   c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
+  AliasPool aliases;
 
   bool flushes = flushes_denormals();
 

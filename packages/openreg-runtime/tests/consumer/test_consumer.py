@@ -59,6 +59,8 @@ def test_a_project_finds_links_and_runs_both_libraries(tmp_path):
     runtime = run(tmp_path / "use_runtime")
     assert runtime.returncode == 0, runtime.stderr
     assert "the kernel wrote 999" in runtime.stdout
+    aliases = run(tmp_path / "use_aliases")
+    assert aliases.returncode == 0, aliases.stderr
 
 
 def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):

@@ -26,12 +26,14 @@ class OPENREG_RUNTIME_API AliasStorages {
 
   explicit AliasStorages(Bytes bytes = Bytes::kOfTensor) : bytes_(bytes) {}
 
-  // Returns the storage with this number. The first call makes it, of `nbytes` bytes at `address`. A stand-in has its
-  // own memory and ignores `address`. Throws std::bad_alloc if the host has no memory for a stand-in. The reference is
-  // valid until a call makes another storage.
-  const c10::Storage& get(uint32_t number, void* address, size_t nbytes);
+  // Returns a CPU tensor of no elements over the storage with this number. The first call makes the storage, of
+  // `nbytes` bytes at `address`. A stand-in has its own memory and ignores `address`. Throws std::bad_alloc if the host
+  // has no memory for a stand-in.
+  at::Tensor make_tensor(uint32_t number, void* address, size_t nbytes, caffe2::TypeMeta dtype);
 
  private:
+  c10::DataPtr bytes_of(void* address, size_t nbytes) const;
+
   Bytes bytes_;
   c10::SmallVector<c10::Storage, 4> storages_;
 };
@@ -44,6 +46,13 @@ class OPENREG_RUNTIME_API AliasDescriptor {
  public:
   // Makes the descriptor of an undefined tensor.
   AliasDescriptor() = default;
+  AliasDescriptor(AliasDescriptor&&) = default;
+  AliasDescriptor& operator=(AliasDescriptor&&) = default;
+  ~AliasDescriptor() {
+    if (alias_.defined()) {
+      recycle();
+    }
+  }
 
   // Returns the alias, which the first call makes. That call adds the alias's storage to `storages` if the storage's
   // number is new there, so the aliases of all descriptors of a launch must be made with one `storages`. A replay of
@@ -56,6 +65,9 @@ class OPENREG_RUNTIME_API AliasDescriptor {
   enum class Kind : uint8_t { kUndefined, kAlias, kNumber };
 
   static constexpr size_t kInlineDims = 5;
+
+  // Gives the alias to the pool of the calling thread, if it has one, or destroys it.
+  void recycle() noexcept;
 
   // Copies the dtype, the lazy bits (conj, neg) and the flag of a wrapped number, which weakens type promotion.
   void set_bits(const c10::TensorImpl& tensor) {
