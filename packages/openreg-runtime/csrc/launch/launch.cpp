@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "base/status_message.h"
 #include "launch/alias_pool.h"
+#include "launch/openmp_throttle.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 
@@ -36,6 +37,7 @@ struct EngineThread {
   NullWarningHandler silence;
   c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
   AliasPool aliases;
+  OpenMpThrottle throttle;
 
   bool flushes = flushes_denormals();
 
@@ -60,6 +62,7 @@ struct EngineThread {
 
 void prepare_engine_thread(bool flush_denormals) {
   thread_local EngineThread state;
+  state.throttle.before_kernel();
   if (C10_UNLIKELY(state.flushes != flush_denormals)) {
     state.flush_denormals(flush_denormals);
   }

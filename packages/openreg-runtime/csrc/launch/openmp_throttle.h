@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// OpenMpThrottle lets waiting OpenMP threads sleep instead of spin on a machine that is busy. The number of threads
+// stays the same, so that results do, too.
+//
+// On an idle machine spinning is right: waking a thread takes four times as long as a small kernel. On a busy one, a
+// thread that spins uses the time slice of the thread for which it waits. Then a kernel of 0.1 ms takes 10 ms.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "base/openmp.h"
+
+namespace openreg::runtime {
+
+// The throttle of one thread, which executes kernels.
+class OpenMpThrottle {
+ public:
+  // Must be called before each kernel. Measures now and then how long the thread waits for a core.
+  void before_kernel() {
+    if (++kernels_ % kKernelsPerCheck == 0) {
+      check();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr uint64_t kKernelsPerCheck = 16;  // because even reading the clock takes a part of a launch
+  static constexpr std::chrono::milliseconds kInterval{50};
+  static constexpr std::chrono::milliseconds kShortestSleep{400};
+  static constexpr std::chrono::milliseconds kLongestSleep{3200};
+
+  void check();
+  // Returns true if the thread has waited too long since the last call. False if it had too little to do to say so.
+  bool waits_for_cores();
+
+  uint64_t kernels_ = 0;
+  Clock::time_point next_;  // of the next change or measurement
+  CoreTime last_;
+  std::unique_ptr<IdleOpenMpTeam> idle_team_;         // null while threads spin
+  std::chrono::milliseconds sleep_ = kShortestSleep;  // how long threads sleep before they are tried spinning again
+};
+
+}  // namespace openreg::runtime
