@@ -31,8 +31,9 @@ namespace {
 
 // The longest timeout, which also stands for no timeout.
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
-// The time that an exiting process waits for the threads of groups that it has not destroyed.
-constexpr std::chrono::seconds kLongestExit{1};
+// The time that an exiting process waits for the threads of groups that it has not destroyed. Longer than those of a
+// group that has failed wait for its peers (TransportEnd::kAfterPeers).
+constexpr std::chrono::seconds kLongestExit{3};
 // The highest priority, because communication streams run short tasks for which peers wait.
 constexpr int kUrgent = std::numeric_limits<int>::min();
 // The default priority. A seeded schedule then also orders communication streams and the program's own streams.

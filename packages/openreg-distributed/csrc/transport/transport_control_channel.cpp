@@ -22,13 +22,13 @@ constexpr std::chrono::hours kForever{24 * 365};
 // The time in which control messages that are under way arrive, before the connections are closed.
 constexpr std::chrono::milliseconds kGrace{100};
 // The time in which a peer receives the last messages and closes its connections, also on a busy machine.
-constexpr std::chrono::seconds kPeerGrace{2};
+constexpr std::chrono::milliseconds kPeerGrace{2000};
 
 at::Tensor buffer_of(size_t size) {
   return at::empty({static_cast<int64_t>(size)}, at::TensorOptions(c10::kByte));
 }
 
-// Returns true if no message of the same rank follows.
+// Returns true if the rank that has sent the message will close its connections.
 bool is_last(const std::string& encoded) {
   std::vector<ControlMessage> messages;
   decode(encoded, messages);
@@ -100,7 +100,7 @@ void TransportControlChannel::expect(Inbox& inbox, int peer) {
 
 std::string TransportControlChannel::take(Inbox& inbox, int peer) {
   std::string message(static_cast<const char*>(inbox.bytes.const_data_ptr()), kLongestMessage);
-  inbox.is_last = is_last(message);
+  inbox.is_last = inbox.is_last || is_last(message);
   try {
     expect(inbox, peer);  // Before the message is used, so that the next one finds a receive.
   } catch (const std::exception&) {
@@ -151,8 +151,13 @@ void TransportControlChannel::end_transport(Inbox& inbox, int peer) {
   if (end() == TransportEnd::kNone) {
     return;
   }
-  const bool awaits_peer = end() == TransportEnd::kAfterPeers;
-  while (inbox.work->wait(awaits_peer && !inbox.is_last ? kPeerGrace : kGrace)) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + (end() == TransportEnd::kAfterPeers ? kPeerGrace : kGrace);
+  const auto limit = [&] {
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    return inbox.is_last ? kGrace : std::max(kGrace, rest);
+  };
+  while (inbox.work->wait(limit())) {
     take(inbox, peer);
     if (inbox.work == nullptr) {
       return;  // The peer has closed its connections.

@@ -41,7 +41,7 @@ class TransportControlChannel final : public ControlChannel {
   struct Inbox {
     WorkPtr work;  // Null before the first receive, and if the transport has rejected one.
     at::Tensor bytes;
-    bool is_last = false;  // True if the newest message was the last one of the peer.
+    bool is_last = false;  // True if the peer has sent its last message: a failure, or the end of the group.
   };
 
   // Passes a message to the transport. The caller holds the mutex of `outbox`.

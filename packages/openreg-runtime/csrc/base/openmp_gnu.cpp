@@ -5,19 +5,33 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/openmp.h"
 #include "openreg/runtime/host_wait.h"
 
-// The first is a function of OpenMP 5.0, section 3.2.44, the second what compilers call for a parallel region. The
-// symbols are weak, so that they resolve to the OpenMP library that PyTorch has loaded, whatever its file name, and are
-// null if that library is older. A library that is linked here could be a second copy, which would control only its own
+// Functions of OpenMP 5.0, sections 3.2.5 and 3.2.44, and what compilers call for a parallel region. The symbols are
+// weak, so that they resolve to the OpenMP library that PyTorch has loaded, whatever its file name, and are null if
+// that library is older. A library that is linked here could be a second copy, which would control only its own
 // threads.
+extern "C" int omp_get_num_procs() __attribute__((weak));
 extern "C" int omp_pause_resource_all(int kind) __attribute__((weak));
 extern "C" void GOMP_parallel(void (*function)(void*), void* argument, unsigned threads, unsigned flags)
     __attribute__((weak));
 
 namespace openreg::runtime {
+
+namespace {
+
+// Throws std::system_error unless the system starts `count` threads. GNU OpenMP ends the process then.
+void check_can_start(unsigned count) {
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < count; ++i) {
+    threads.emplace_back([] {});
+  }
+}
+
+}  // namespace
 
 void release_openmp_threads() noexcept {
   constexpr int kSoft = 1;  // omp_pause_soft, which keeps settings
@@ -26,25 +40,26 @@ void release_openmp_threads() noexcept {
   }
 }
 
-CoreTime core_time_of_thread() {
+std::optional<CoreTime> core_time_of_thread() {
   CoreTime time;
   std::ifstream file("/proc/thread-self/schedstat");
-  return file >> time.ran >> time.waited ? time : CoreTime{};
+  return file >> time.ran >> time.waited ? std::make_optional(time) : std::nullopt;
 }
 
-IdleOpenMpTeam::IdleOpenMpTeam(unsigned kernel_threads) {
-  if (GOMP_parallel == nullptr) {
+IdleOpenMpTeam::IdleOpenMpTeam(unsigned kernel_threads, std::chrono::milliseconds duration) {
+  if (GOMP_parallel == nullptr || omp_get_num_procs == nullptr) {
     return;
   }
   // GNU OpenMP counts one thread of the process, and those of each team but the thread that has started it.
-  const unsigned cores = std::thread::hardware_concurrency();
+  const unsigned cores = static_cast<unsigned>(omp_get_num_procs());
   const unsigned threads = std::max(cores, kernel_threads) - kernel_threads + 2;
   try {
-    owner_ = std::thread([this, threads] {
+    check_can_start(threads);
+    owner_ = std::thread([this, threads, duration] {
       std::ofstream("/proc/thread-self/comm") << "openreg_idle";  // the thread's name, which its team inherits
       GOMP_parallel([](void*) {}, nullptr, threads, 0);
       std::unique_lock<std::mutex> lock(mutex_);
-      ended_.wait(lock, [this] { return ends_; });
+      ended_.wait_for(lock, duration, [this] { return ends_; });
     });
   } catch (const std::system_error&) {
     // The system has reached its limit of threads, so that the threads of kernels go on spinning.

@@ -7,11 +7,11 @@ namespace openreg::runtime {
 
 void release_openmp_threads() noexcept {}
 
-CoreTime core_time_of_thread() {
-  return {};
+std::optional<CoreTime> core_time_of_thread() {
+  return std::nullopt;
 }
 
-IdleOpenMpTeam::IdleOpenMpTeam(unsigned /*kernel_threads*/) {}
+IdleOpenMpTeam::IdleOpenMpTeam(unsigned /*kernel_threads*/, std::chrono::milliseconds /*duration*/) {}
 
 IdleOpenMpTeam::~IdleOpenMpTeam() = default;
 

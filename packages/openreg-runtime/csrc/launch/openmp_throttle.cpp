@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace openreg::runtime {
 
@@ -27,25 +28,32 @@ void OpenMpThrottle::check() {
   next_ = now + kInterval;
   if (idle_team_ != nullptr) {
     idle_team_.reset();
-    last_ = core_time_of_thread();
-  } else if (const int threads = at::get_num_threads(); threads > 1 && waits_for_cores()) {
-    idle_team_ = std::make_unique<IdleOpenMpTeam>(static_cast<unsigned>(threads));
+    last_ = core_time_of_thread().value_or(CoreTime{});
+    return;
+  }
+  const int threads = at::get_num_threads();
+  const Cores cores = threads > 1 ? measure() : Cores::kUnknown;
+  if (cores == Cores::kBusy) {
+    idle_team_ = std::make_unique<IdleOpenMpTeam>(static_cast<unsigned>(threads), sleep_);
     next_ = now + sleep_;
     sleep_ = std::min(2 * sleep_, kLongestSleep);
-  } else {
+  } else if (cores == Cores::kFree) {
     sleep_ = kShortestSleep;
   }
 }
 
-bool OpenMpThrottle::waits_for_cores() {
-  const CoreTime time = core_time_of_thread();
-  const uint64_t waited = time.waited - last_.waited;
-  const uint64_t runnable = time.ran - last_.ran + waited;
-  if (runnable < kLeastTime) {
-    return false;
+OpenMpThrottle::Cores OpenMpThrottle::measure() {
+  const std::optional<CoreTime> time = core_time_of_thread();
+  if (!time.has_value()) {
+    return Cores::kUnknown;
   }
-  last_ = time;
-  return static_cast<double>(waited) > kBusyShare * static_cast<double>(runnable);
+  const uint64_t waited = time->waited - last_.waited;
+  const uint64_t runnable = time->ran - last_.ran + waited;
+  if (runnable < kLeastTime) {
+    return Cores::kUnknown;
+  }
+  last_ = *time;
+  return static_cast<double>(waited) > kBusyShare * static_cast<double>(runnable) ? Cores::kBusy : Cores::kFree;
 }
 
 }  // namespace openreg::runtime

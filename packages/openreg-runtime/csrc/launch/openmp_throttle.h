@@ -32,9 +32,11 @@ class OpenMpThrottle {
   static constexpr std::chrono::milliseconds kShortestSleep{400};
   static constexpr std::chrono::milliseconds kLongestSleep{3200};
 
+  enum class Cores : uint8_t { kFree, kBusy, kUnknown };
+
   void check();
-  // Returns true if the thread has waited too long since the last call. False if it had too little to do to say so.
-  bool waits_for_cores();
+  // Returns whether the thread had to wait for cores since the last result, or kUnknown if it had too little to do.
+  Cores measure();
 
   uint64_t kernels_ = 0;
   Clock::time_point next_;  // of the next change or measurement

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,13 @@ void run() {
   const at::Tensor number = empty({}, c10::kComplexFloat);
   check_next();
   check_next();
+
+  // The tensor of an alias whose launch has ended serves the next launch.
+  const c10::TensorImpl* first = nullptr;
+  launch({x}, [&](Aliases& aliases) { first = aliases[0].unsafeGetTensorImpl(); });
+  launch({x}, [&](Aliases& aliases) {
+    TORCH_CHECK(aliases[0].unsafeGetTensorImpl() == first, "the tensor of the last launch was not used again");
+  });
 
   at::Tensor kept;
   launch({x}, [&](Aliases& aliases) { kept = aliases[0]; });

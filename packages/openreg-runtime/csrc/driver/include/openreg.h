@@ -255,9 +255,9 @@ OPENREG_API orError_t orMemcpy(void* dst, const void* src, size_t count, orMemcp
  * complete. With pageable host memory the call may block: it reads a source, and writes a destination, before it
  * returns. A capturing stream rejects it with orErrorStreamCaptureUnsupported, which invalidates the capture. */
 OPENREG_API orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t stream);
-/* Same as orMemcpyAsync() from the device to pageable memory, except that it does nothing and returns orErrorNotReady
- * unless it can copy at once: for more than 4096 bytes, while a task of the stream is not complete, and while copies
- * are recorded, observed, deferred or made to fail. Other errors of its arguments take precedence. */
+/* Same as orMemcpyAsync() from the device to the host, except that it copies before it returns, or does nothing and
+ * returns orErrorNotReady: for more than 4096 bytes, while a task of the stream is not complete, while copies are
+ * recorded, observed, deferred or made to fail, and on a failed device. Other errors take precedence. */
 OPENREG_API orError_t orTryMemcpyToHost(void* dst, const void* src, size_t count, orStream_t stream);
 /* Same as orMemsetAsync() on the current device's default stream, except that it blocks until the fill is complete. */
 OPENREG_API orError_t orMemset(void* devPtr, int value, size_t count);
@@ -400,8 +400,8 @@ OPENREG_API orError_t orSetEnqueueHook(orEnqueueHook_t hook);
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
                                                  size_t count);
 /* Same as the functions without Try, but do nothing and return orErrorNotReady where those could block: while the
- * stream is full, with OPENREG_LAUNCH_BLOCKING outside of a capture, and while deferred tasks have to run first, which
- * no try does. Other errors take precedence. A caller with a lock such as the GIL releases it, then calls those. */
+ * stream is full, with OPENREG_LAUNCH_BLOCKING outside of a capture, and while deferred tasks have to run first. Other
+ * errors take precedence. A caller with a lock (the GIL) releases it and calls those. A loop of tries may not end. */
 OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
 OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
                                                     const orOperand* operands, size_t count);

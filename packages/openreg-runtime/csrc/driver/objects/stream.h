@@ -25,7 +25,7 @@ struct Stream;
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
 
-// Counters of the tasks that engines have executed for a device or a stream.
+// Counters of the tasks that were executed for a device or a stream, by engines and by host threads in their place.
 struct Counters {
   uint64_t launches = 0;
   uint64_t copies = 0;  // fills are included

@@ -26,7 +26,7 @@ class OPENREG_RUNTIME_API AliasStorages {
 
   explicit AliasStorages(Bytes bytes = Bytes::kOfTensor) : bytes_(bytes) {}
 
-  // Returns a CPU tensor of no elements over the storage with this number. The first call makes the storage, of
+  // Returns a CPU tensor of any geometry over the storage with this number. The first call makes the storage, of
   // `nbytes` bytes at `address`. A stand-in has its own memory and ignores `address`. Throws std::bad_alloc if the host
   // has no memory for a stand-in.
   at::Tensor make_tensor(uint32_t number, void* address, size_t nbytes, caffe2::TypeMeta dtype);

@@ -8,7 +8,7 @@ namespace openreg::runtime {
 
 // The ABI version of the headers in this folder, which each incompatible change increases by one. A package that was
 // compiled with one version does not load with a runtime of another version; see require_abi_version().
-constexpr int kAbiVersion = 14;
+constexpr int kAbiVersion = 15;
 
 // Returns the kAbiVersion with which the loaded runtime library was compiled. Thread-safe.
 OPENREG_RUNTIME_API int abi_version();
