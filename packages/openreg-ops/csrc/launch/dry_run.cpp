@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "kernels/one_thread.h"
+#include "openreg/runtime/host_wait.h"
 #include "support/null_warning_handler.h"
 
 namespace openreg::ops {
@@ -38,12 +39,16 @@ std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kern
   const c10::WarningUtils::WarningHandlerGuard no_warnings(&silence);
   const kernels::SingleThreadGuard one_thread;
   runtime::AliasStorages stand_ins(runtime::AliasStorages::Bytes::kStandIn);
+  std::exception_ptr failure;
   try {
     kernel(stand_ins);
-    return nullptr;
   } catch (...) {
-    return std::current_exception();
+    failure = std::current_exception();
   }
+  // MKL starts OpenMP threads all the same after torch.set_num_threads(). Each one makes the kernels of the device
+  // slower as long as it exists.
+  runtime::release_openmp_threads();
+  return failure;
 }
 
 }  // namespace openreg::ops

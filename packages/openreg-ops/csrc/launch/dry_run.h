@@ -17,9 +17,9 @@
 namespace openreg::ops {
 
 // Calls `kernel`, and returns the exception that it throws, or null. The kernel makes its operands' aliases over the
-// storages passed to it, which are stand-ins here (runtime::AliasStorages). It runs on the calling thread alone,
-// without OpenMP threads, in inference mode. Dispatch modes, profilers and warnings of the calling thread are off, so
-// that only the caller observes the run. Thread-safe.
+// storages passed to it, which are stand-ins here (runtime::AliasStorages). It runs on the calling thread,
+// and leaves no OpenMP threads, in inference mode. Dispatch modes, profilers and warnings of the calling thread are
+// off, so that only the caller observes the run. Thread-safe.
 std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kernel);
 
 }  // namespace openreg::ops
