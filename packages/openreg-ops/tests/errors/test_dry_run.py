@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from _platform import IS_LINUX
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -108,3 +109,24 @@ def test_a_trial_touches_neither_operands_nor_statistics():
     y = torch.rand(4, 3, device=DEVICE)
     expected = y.cpu().renorm_(2, 0, 0.5)
     torch.testing.assert_close(y.renorm_(2, 0, 0.5).cpu(), expected)
+
+
+THREADS = """
+import os
+import torch, openreg_ops
+
+torch.set_num_threads(2)
+x = torch.rand(4, 8, 256, 64, device="openreg", requires_grad=True)
+torch.nn.functional.scaled_dot_product_attention(x, x, x).sum().backward()
+for task in os.listdir("/proc/self/task"):
+    with open(f"/proc/self/task/{task}/comm") as file:
+        print(file.read().strip())
+"""
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="the names of threads are read from Linux's /proc")
+def test_a_trial_leaves_no_openmp_threads(run_python):
+    """`torch.set_num_threads()` sets the number of MKL's threads, too, for which the limit of OpenMP does not count."""
+    result = run_python(THREADS)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split().count("pt_autograd_0") == 1  # those of OpenMP inherit the name of their creator
