@@ -78,7 +78,7 @@ while quiet < 20 and time.monotonic() < deadline:
     while time.monotonic() < until:
         run_kernels()
     times, share = share_of_waiting(engine, times)
-    quiet = quiet + 1 if share < 0.02 else 0
+    quiet = quiet + 1 if share < 0.2 else 0  # of a third, above which threads sleep
 assert quiet < 20 or not threads_sleep(), "the threads of kernels sleep on an idle machine"
 print("idle again" if quiet == 20 else "still busy")
 """

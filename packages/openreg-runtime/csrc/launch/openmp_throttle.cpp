@@ -33,12 +33,14 @@ void OpenMpThrottle::check() {
   }
   const int threads = at::get_num_threads();
   const Cores cores = threads > 1 ? measure() : Cores::kUnknown;
-  if (cores == Cores::kBusy) {
+  if (cores == Cores::kFree) {
+    busy_ = 0;
+    sleep_ = kShortestSleep;
+  } else if (cores == Cores::kBusy && ++busy_ == kPatience) {
+    busy_ = 0;
     idle_team_ = std::make_unique<IdleOpenMpTeam>(static_cast<unsigned>(threads), sleep_);
     next_ = now + sleep_;
     sleep_ = std::min(2 * sleep_, kLongestSleep);
-  } else if (cores == Cores::kFree) {
-    sleep_ = kShortestSleep;
   }
 }
 

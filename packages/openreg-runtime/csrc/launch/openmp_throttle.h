@@ -29,6 +29,7 @@ class OpenMpThrottle {
 
   static constexpr uint64_t kKernelsPerCheck = 16;  // because even reading the clock takes a part of a launch
   static constexpr std::chrono::milliseconds kInterval{50};
+  static constexpr int kPatience = 2;  // results in a row, because one may be of a moment such as the program's start
   static constexpr std::chrono::milliseconds kShortestSleep{400};
   static constexpr std::chrono::milliseconds kLongestSleep{3200};
 
@@ -41,6 +42,7 @@ class OpenMpThrottle {
   uint64_t kernels_ = 0;
   Clock::time_point next_;  // of the next change or measurement
   CoreTime last_;
+  int busy_ = 0;                                      // results in a row by which the cores are busy
   std::unique_ptr<IdleOpenMpTeam> idle_team_;         // null while threads spin
   std::chrono::milliseconds sleep_ = kShortestSleep;  // how long threads sleep before they are tried spinning again
 };
