@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workloads of single operators, from 64 x 64 to 2048 x 2048 elements."""
+"""Workloads of single operators: small parallel kernels, and three sizes of each kind, up to 2048 x 2048 elements."""
 
 from collections.abc import Callable
 

@@ -7,7 +7,8 @@
 
 namespace openreg::distributed {
 
-// What close() does with the transport: the c10d backend that moves the bytes between the ranks of a group (Gloo).
+// Selects what close() does with the transport, the c10d backend that moves the bytes between the ranks of a group
+// (Gloo).
 enum class TransportEnd : uint8_t {
   kNone,        // Its transfers continue.
   kSoon,        // Incomplete transfers fail soon afterwards.

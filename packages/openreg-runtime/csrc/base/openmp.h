@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What GNU OpenMP, which PyTorch for Linux contains, and Linux offer to control threads that wait. On other systems
-// nothing is measured, and an idle team has no threads.
+// Controls OpenMP threads that wait, by means of Linux and of GNU OpenMP, which PyTorch for Linux contains. On other
+// systems nothing is measured, and an idle team has no threads.
 #pragma once
 
 #include <chrono>

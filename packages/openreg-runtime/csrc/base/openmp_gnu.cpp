@@ -23,7 +23,8 @@ namespace openreg::runtime {
 
 namespace {
 
-// Throws std::system_error unless the system starts `count` threads. GNU OpenMP ends the process then.
+// Throws std::system_error unless the system starts `count` threads, because GNU OpenMP ends the process if it cannot
+// start the threads of a team.
 void check_can_start(unsigned count) {
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i < count; ++i) {

@@ -39,9 +39,8 @@ class OPENREG_RUNTIME_API AliasStorages {
 };
 
 // A descriptor of an alias. The launch owns it, and the engine thread makes the alias from it when the kernel runs. The
-// launching thread thus stores only a few numbers, and the engine thread both allocates and frees the aliases, which
-// malloc() serves from the caches of that thread. One thread at a time uses a descriptor. It does not own the tensor's
-// memory.
+// launching thread thus stores only a few numbers, and the engine thread both allocates and frees the aliases, or uses
+// those of earlier launches again. One thread at a time uses a descriptor. It does not own the tensor's memory.
 class OPENREG_RUNTIME_API AliasDescriptor {
  public:
   // Makes the descriptor of an undefined tensor.
