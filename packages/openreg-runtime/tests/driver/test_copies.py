@@ -12,9 +12,9 @@ import pytest
 from .conftest import MIB, Gate
 from .device_api import Api, DriverError, Error, Kind
 
-# Around pages, the staging limit (64 KiB), the size from which the copy engine works (1 MiB), and that from which two
-# threads share a copy (8 MiB).
-SIZES = [1, 3, 4096, 4097, 65536, 65537, MIB - 1, MIB, 3 * MIB + 5, 8 * MIB, 9 * MIB + 7]
+# Around pages, the staging limit (64 KiB), the size from which the copy engine works (1 MiB), and those from which two
+# threads share a copy (8 MiB) and its stores bypass the caches (32 MiB).
+SIZES = [1, 3, 4096, 4097, 65536, 65537, MIB - 1, MIB, 3 * MIB + 5, 8 * MIB, 9 * MIB + 7, 32 * MIB - 1, 32 * MIB + 9]
 
 
 def pattern(size: int, seed: int = 0) -> bytes:
@@ -53,6 +53,16 @@ def test_round_trip(api: Api, size: int, stage: str) -> None:
         api.free(address)
     for address in pinned:
         api.free_host(address)
+
+
+@pytest.mark.parametrize("size", [65, 32 * MIB + 9])
+def test_a_copy_writes_nothing_beside_its_range(api: Api, size: int) -> None:
+    """At addresses of any alignment."""
+    source = ctypes.create_string_buffer(pattern(size + 5), size + 5)
+    target = ctypes.create_string_buffer(b"-" * (size + 128), size + 128)
+    addresses = ctypes.addressof(target) + 61, ctypes.addressof(source) + 5
+    api.call("orMemcpy", *addresses, size, Kind.orMemcpyHostToHost)
+    assert target.raw == b"-" * 61 + source.raw[5:] + b"-" * 67
 
 
 def test_default_kind_infers_every_direction(api: Api) -> None:
@@ -96,7 +106,7 @@ def test_a_kind_that_does_not_fit_is_refused(api: Api, places: tuple[str, str], 
 
 @pytest.mark.parametrize("shift", [1, 4096, 5000])
 @pytest.mark.parametrize("forward", [True, False])
-@pytest.mark.parametrize("size", [20000, 8 * MIB])
+@pytest.mark.parametrize("size", [20000, 8 * MIB, 32 * MIB])
 def test_overlapping_ranges_copy_as_if_buffered(api: Api, shift: int, forward: bool, size: int) -> None:
     data = pattern(size)
     address = api.malloc(size + shift)

@@ -4,19 +4,14 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <string>
-#include <thread>
 
 #include "base/error.h"
-#include "platform/platform.h"
+#include "engine/copy_memory.h"
 
 namespace openreg::driver {
 
 namespace {
-
-// In bytes. A copy of this size takes many times longer than the creation of a thread.
-constexpr size_t kHalvingThreshold = size_t{8} << 20;
 
 // Sets `failure` if the kernel fails.
 void run_kernel(const orKernel& kernel, bool skip, Counters& counters, std::string& failure) {
@@ -35,31 +30,9 @@ void run_kernel(const orKernel& kernel, bool skip, Counters& counters, std::stri
   }
 }
 
-// Copies large ranges with two threads, because one core does not reach the bandwidth of the memory.
-void move(const Task::Copy& copy) noexcept {
-  auto* const destination = static_cast<char*>(copy.destination);
-  const auto* const source = static_cast<const char*>(copy.source);
-  const bool overlaps = destination < source + copy.size && source < destination + copy.size;
-  if (copy.size < kHalvingThreshold || overlaps || std::thread::hardware_concurrency() < 2) {
-    std::memmove(destination, source, copy.size);
-    return;
-  }
-  const size_t half = copy.size / 2 / platform::page_size() * platform::page_size();
-  std::thread second;
-  try {
-    second = std::thread([=] { std::memcpy(destination, source, half); });
-  } catch (const std::exception&) {
-    std::memcpy(destination, source, half);  // the system has no thread or memory left
-  }
-  std::memcpy(destination + half, source + half, copy.size - half);
-  if (second.joinable()) {
-    second.join();
-  }
-}
-
 void run_copy(const Task::Copy& copy, bool skip, Counters& counters) {
   if (!skip) {
-    move(copy);
+    copy_memory(copy.destination, copy.source, copy.size);
     ++counters.copies;
     counters.bytes_copied += copy.size;
   }
