@@ -89,11 +89,13 @@ void memory_of_launches_is_used_again() {
     left_over = taken == first ? second : first;
     runtime::release_launch_memory(taken, kBytes - 1);
   }).join();
-  void* a = runtime::allocate_launch_memory(kBytes);
-  void* b = runtime::allocate_launch_memory(kBytes);
-  check(a == left_over || b == left_over, "memory that an ended thread had taken serves another");
-  runtime::release_launch_memory(a, kBytes);
-  runtime::release_launch_memory(b, kBytes);
+  std::thread([&] {
+    void* a = runtime::allocate_launch_memory(kBytes);
+    void* b = runtime::allocate_launch_memory(kBytes);
+    check(a == left_over || b == left_over, "memory that an ended thread had taken serves another");
+    runtime::release_launch_memory(a, kBytes);
+    runtime::release_launch_memory(b, kBytes);
+  }).join();
   constexpr size_t kLarge = 100'000;
   void* large = runtime::allocate_launch_memory(kLarge);
   std::memset(large, 1, kLarge);

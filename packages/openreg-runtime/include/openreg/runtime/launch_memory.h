@@ -11,8 +11,8 @@ namespace openreg::runtime {
 
 // A host thread allocates the state of each launch, and an engine thread releases it. The caches that malloc() has per
 // thread do not help, because that of the host thread is always empty, and that of the engine thread overflows. Here,
-// memory that one thread has released serves allocations of any other. States of up to 1 KiB are never returned to the
-// system, so the process keeps the peak amount until it ends.
+// memory that one thread has released serves allocations of any other. Memory for states of up to 1 KiB is allocated
+// for 32 of them at a time, and never returned to the system, so the process keeps the peak amount until it ends.
 
 // Allocates `size` bytes. Throws std::bad_alloc. Thread-safe.
 OPENREG_RUNTIME_API void* allocate_launch_memory(size_t size);
