@@ -10,12 +10,14 @@
 #include <openreg/runtime/stream.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace runtime = openreg::runtime;
@@ -47,6 +49,32 @@ void measure(const char* name, int bursts, int repeats, int calls, Before before
 template <class Call>
 void measure(const char* name, int bursts, int repeats, int calls, Call call) {
   measure(name, bursts, repeats, calls, [] {}, call, [] {});
+}
+
+// Times how long a number takes to another thread and back, through one cache line. It depends on the machine alone: on
+// which cores the two threads run, and how far apart these are.
+void measure_machine(int bursts) {
+  if (std::thread::hardware_concurrency() < 2) {
+    return;  // each way would take a time slice
+  }
+  constexpr int kEnd = -1;
+  alignas(64) static std::atomic<int> number{0};  // odd on the way to the other thread, even on the way back
+  std::thread other([] {
+    for (int seen = number; seen != kEnd; seen = number) {
+      if (seen % 2 == 1) {
+        number = seen + 1;
+      }
+    }
+  });
+  constexpr int kTrips = 100;
+  measure("a number to another thread and back", bursts, kTrips, kTrips, [] {
+    const int sent = number + 1;
+    number = sent;
+    while (number == sent) {
+    }
+  });
+  number = kEnd;
+  other.join();
 }
 
 // The least that a kernel can do and be seen to have run.
@@ -147,6 +175,7 @@ int main(int argc, char** argv) {
   }
   const int bursts = argc > 1 ? std::atoi(argv[1]) : 200;
   runtime::ensure_initialized();
+  measure_machine(bursts);
   measure_driver(bursts);
   measure_runtime(bursts);
   return 0;
