@@ -58,8 +58,8 @@ void measure_machine(int bursts) {
     return;  // each way would take a time slice
   }
   constexpr int kEnd = -1;
-  alignas(64) static std::atomic<int> number{0};  // odd on the way to the other thread, even on the way back
-  std::thread other([] {
+  alignas(64) std::atomic<int> number{0};  // odd on the way to the other thread, even on the way back
+  std::thread other([&] {
     for (int seen = number; seen != kEnd; seen = number) {
       if (seen % 2 == 1) {
         number = seen + 1;
@@ -67,7 +67,7 @@ void measure_machine(int bursts) {
     }
   });
   constexpr int kTrips = 100;
-  measure("a number to another thread and back", bursts, kTrips, kTrips, [] {
+  measure("a number to another thread and back", bursts, kTrips, kTrips, [&] {
     const int sent = number + 1;
     number = sent;
     while (number == sent) {

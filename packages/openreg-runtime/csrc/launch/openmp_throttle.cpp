@@ -19,8 +19,7 @@ constexpr uint64_t kLeastTime = 20'000'000;
 
 }  // namespace
 
-// While threads sleep, the share does not tell whether they could spin. So they spin again for
-// kPatience intervals.
+// While threads sleep, the share does not tell whether they could spin. So they spin again for kPatience intervals.
 void OpenMpThrottle::check() {
   const Clock::time_point now = Clock::now();
   if (now < next_) {
